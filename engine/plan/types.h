@@ -1,0 +1,53 @@
+// The nouns that every part of the engine shares. Pure data: no I/O, no MPI, no clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stage_model::plan {
+
+// O_DIRECT's worst case alignment here; buffers, extents in a packed chunk and writes keep to it.
+inline constexpr std::size_t kAlignment = 4096;
+
+// A hash that the store itself states for a whole object.
+struct StoreHash {
+  enum class Kind : std::uint8_t { kNone, kMd5, kSha256, kCrc32c, kSha1Git };
+  Kind kind = Kind::kNone;
+  std::string bytes;  // raw, not hex or base64
+};
+
+struct Object {
+  std::string name;  // relative to the model's prefix; bytes, checked by plan/names.h
+  std::string key;   // what the source needs to GET it (full blob name, URL, path); bytes
+  std::uint64_t size = 0;
+  std::string etag;  // "" where the source has none; opaque, with its quotes
+  StoreHash hash;
+};
+
+// What rank 0 found; broadcast to all ranks as the plan's input.
+struct Listing {
+  std::string source;                    // the resolved URL, for messages and manifest; no secrets
+  std::string resolved;                  // opaque to all but the Source that made it
+  std::vector<Object> objects;           // sorted by name, bytewise
+  std::vector<std::string> directories;  // markers: created even when empty; relative, no slash end
+};
+
+// One ranged GET, and the unit whose checksum the manifest keeps.
+struct Extent {
+  std::uint32_t object = 0;  // index into Listing::objects
+  std::uint64_t offset = 0;  // in the object
+  std::uint64_t length = 0;  // > 0
+  std::uint64_t at = 0;      // in the chunk's buffer; a multiple of kAlignment
+};
+
+// The unit that travels. Every rank derives the same chunks from the same listing.
+struct Chunk {
+  std::uint32_t first_extent = 0;  // index into Plan::extents
+  std::uint32_t extent_count = 0;
+  std::uint64_t bytes = 0;   // payload
+  std::uint64_t length = 0;  // of the buffer that is broadcast (padding between extents included)
+};
+
+}  // namespace stage_model::plan
