@@ -30,7 +30,13 @@ struct ProvenExtent {
   Digest digest;
 };
 
-enum class Compare { kEtag, kSize, kNone };
+// When a file of the manifest counts as the listed object. The source must be the same for all but
+// kNone; an object without an ETag is never held by kEtag. A partial file always needs the ETag too.
+enum class Compare {
+  kEtag,  // ETag and size
+  kSize,  // size
+  kNone,  // nothing counts: everything is transferred again
+};
 
 struct StagingOptions {
   bool direct = true;          // O_DIRECT where the file system takes it
@@ -58,30 +64,45 @@ struct Write {
 
 class Staging {
  public:
-  virtual ~Staging() = default;  // without publish(): keeps or removes partial data by options
+  // Without publish(): keeps or removes partial data by options. Writes that have not begun end with
+  // kStopped; no callback runs after the destructor returns.
+  virtual ~Staging() = default;
 
-  // Looks, writes nothing but an adopted directory's new name. Call once, first.
+  // Looks, and takes over or removes what dead runs left next to the destination. Call once, first.
+  // `listing` must outlive the Staging. Errors: kDestination (a name the file system cannot hold).
   virtual Result<Presence> presence(const plan::Listing& listing) = 0;
 
-  // Bytes free for us at the destination, and whether inodes suffice for `files` more.
-  // Counts adopted partial data as free. Errors: kDestination, naming the path.
+  // Does what is not held fit? `bytes_needed` and `files_needed` count every file that is not held,
+  // partial ones in full: adopted partial data counts as free. Errors: kDestination, naming the
+  // path, what is needed and what is free.
   virtual Status check_space(std::uint64_t bytes_needed, std::uint64_t files_needed) = 0;
 
-  // Creates the temporary directory, all directories and files; hard-links the held ones in.
+  // Creates the temporary directory, all directories and files, and reserves their space where the
+  // file system can; hard-links the held ones in. Does nothing if published.
   virtual Status prepare() = 0;
 
-  virtual void write(Write write) = 0;  // queues; never blocks
+  // Queues; never blocks. Any thread, after prepare(). Not for held objects.
+  virtual void write(Write write) = 0;
 
   // Reads back `length` bytes of a held or written extent (for a rank that broadcasts what it
-  // holds, for --verify disk). Blocking; `target` aligned as for Write.
+  // holds, for --verify disk). Blocking; any thread, after prepare(). `target` is aligned as for
+  // Write, and may be overwritten up to the next multiple of kAlignment.
   virtual Status read(std::uint32_t object, std::uint64_t offset, std::uint64_t length,
                       std::byte* target) = 0;
 
-  // After the last write: lengths set, fsync of files and directories, manifest written.
+  // After the last write's callback: lengths set, fsync of files and directories, manifest written.
+  // `extents[object]` must cover the object without gap or overlap, in order of offset, proven ones
+  // included; may be empty for held objects (the old manifest's are kept) and empty files.
+  // Does nothing if published. Errors: kDestination, kIntegrity (a gap).
   virtual Status seal(const std::vector<std::vector<ProvenExtent>>& extents) = 0;
 
   // rename, or RENAME_EXCHANGE and removal of the old one. The only step that a reader can see.
+  // That another job has published the very same model in the meantime is success.
   virtual Status publish() = 0;
+
+  // After publish(): writes DEST/.stage-model/NAME (report.json, log) in one step. `name` is a
+  // single path component of ours.
+  virtual Status save(const std::string& name, const std::string& text) = 0;
 
   // Removes partial data now (integrity failures, ENOSPC).
   virtual void discard() = 0;
@@ -90,8 +111,9 @@ class Staging {
   virtual std::uint64_t bytes_written() const = 0;
 };
 
-// Checks DEST (absolute, parent reachable, no link where DEST is, file system limits) and takes
-// hold of its parent by descriptor. Creates missing parents as the calling user.
+// Checks DEST (absolute, parent reachable, no link where DEST is, nothing there that is not ours) and
+// takes hold of its parent by descriptor. Creates missing parents, 0755, as the calling user.
+// Errors: kDestination, kUsage for a path that can never work.
 Result<std::unique_ptr<Staging>> open_staging(const std::string& destination,
                                               const StagingOptions& options);
 
