@@ -1,0 +1,72 @@
+// From a listing and what each rank already holds to who downloads and who sends which chunk.
+// Pure and deterministic: every rank computes the same plan from the same input.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/plan/types.h"
+#include "stage_model/result.h"
+
+namespace stage_model::plan {
+
+// A chunk travels in one MPI call whose count is an int; see field case M1.
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMinChunkSize = 64 << 10;
+
+// A set of ranks or chunks; index 0 is the lowest bit of word 0.
+class Bits {
+ public:
+  Bits() = default;
+  explicit Bits(std::size_t size) : size_(size), words_((size + 63) / 64) {}
+  bool test(std::size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
+  void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+  std::size_t count() const;
+  std::size_t size() const { return size_; }
+  std::vector<std::uint64_t>& words() { return words_; }
+  const std::vector<std::uint64_t>& words() const { return words_; }
+  friend bool operator==(const Bits&, const Bits&) = default;
+
+ private:
+  std::size_t size_ = 0;
+  std::vector<std::uint64_t> words_;
+};
+
+struct Layout {
+  std::vector<Extent> extents;
+  std::vector<Chunk> chunks;
+};
+
+// Cuts big objects into equal aligned pieces of at most chunk_size, packs small ones together.
+// `group[object]`: objects of different groups never share a chunk (they are held by different
+// ranks); objects with group kSkip are left out. chunk_size: a multiple of kAlignment within
+// [kMinChunkSize, kMaxChunkSize].
+inline constexpr std::uint32_t kSkip = UINT32_MAX;
+Layout lay_out(const Listing& listing, const std::vector<std::uint32_t>& group,
+               std::uint64_t chunk_size);
+
+struct Assignment {
+  // Chunks that nobody holds: their owner downloads them. Largest first, by LPT.
+  std::vector<std::vector<std::uint32_t>> shards;  // rank → chunks
+  // Chunks that some but not all hold: a holder reads them from disk and is their root.
+  std::vector<std::vector<std::uint32_t>> resends;  // rank → chunks
+  std::vector<std::uint64_t> shard_bytes;           // rank → bytes to download
+};
+
+// holders[rank].test(chunk). downloaders: the ranks that may download, ascending.
+// LPT: longest processing time first (Graham 1969): chunks by size descending, each to the rank
+// with the least so far; ties by chunk and rank number.
+Assignment assign(const Layout& layout, const std::vector<Bits>& holders,
+                  const std::vector<std::uint32_t>& downloaders, std::size_t ranks);
+
+// Numbers a person wants to see before a run.
+struct Balance {
+  std::uint64_t total_bytes = 0;     // of all objects
+  std::uint64_t download_bytes = 0;  // that nobody holds
+  std::uint64_t resend_bytes = 0;    // that some hold
+  std::uint64_t shard_min = 0, shard_max = 0;
+};
+Balance balance(const Listing& listing, const Layout& layout, const Assignment& assignment);
+
+}  // namespace stage_model::plan
