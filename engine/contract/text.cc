@@ -1,0 +1,105 @@
+#include "engine/contract/text.h"
+
+#include <algorithm>
+
+namespace stage_model {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// The length of the sequence that a lead byte begins, 0 for a byte that begins none.
+std::size_t sequence_length(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead <= 0xdf) return 2;
+  if (lead >= 0xe0 && lead <= 0xef) return 3;
+  if (lead >= 0xf0 && lead <= 0xf4) return 4;
+  return 0;
+}
+
+}  // namespace
+
+std::string quote(std::string_view text, std::size_t limit) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  const bool readable = valid_utf8(text);
+  std::string out = "\"";
+  for (std::size_t i = 0; i < text.size() && i < limit; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (is_control(text[i]) || (byte >= 0x80 && !readable)) {
+      out += "\\x";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += text[i];
+    }
+  }
+  if (text.size() > limit) out += "...";
+  return out + "\"";
+}
+
+std::string one_line(std::string_view text, std::size_t limit) {
+  const bool readable = valid_utf8(text);
+  std::size_t end = std::min(text.size(), limit);
+  if (readable && end < text.size()) {  // do not cut in the middle of a character
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  }
+  std::string out(text.substr(0, end));
+  for (char& c : out) {
+    if (is_control(c)) c = ' ';
+    if (!readable && static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+bool valid_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = sequence_length(lead);
+    if (length == 0 || text.size() - i < length) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+    }
+    if (length > 2) {  // overlong forms, surrogates, beyond U+10FFFF
+      const auto second = static_cast<unsigned char>(text[i + 1]);
+      if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+          (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
+        return false;
+      }
+    }
+    i += length;
+  }
+  return true;
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), is_control);
+}
+
+bool valid_job(std::string_view job) {
+  return !job.empty() && job.size() <= 64 && job != "." && job != ".." &&
+         std::all_of(job.begin(), job.end(), [](char c) {
+           return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
+         });
+}
+
+bool valid_variable_name(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && !is_digit(name[0]) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+}
+
+bool normal_absolute_path(std::string_view path) {
+  if (path.empty() || path[0] != '/' || has_control(path)) return false;
+  if (path == "/") return true;
+  for (std::size_t begin = 1; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+}  // namespace stage_model

@@ -1,0 +1,30 @@
+// Text from outside (options, files, environment) on its way into messages and files.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stage_model {
+
+// The text in double quotes, cut after `limit` bytes, everything unprintable written as \xNN: safe
+// for one line of a log or a terminal.
+std::string quote(std::string_view text, std::size_t limit = 200);
+
+// One line for a human: control characters become spaces, cut after `limit` bytes.
+std::string one_line(std::string_view text, std::size_t limit = 1000);
+
+bool valid_utf8(std::string_view text);
+
+// Bytes below 0x20, and 0x7f.
+bool has_control(std::string_view text);
+
+// A name that is safe as a path component and in a log: [A-Za-z0-9._-]{1,64}, not "." or "..".
+bool valid_job(std::string_view job);
+
+// [A-Za-z_][A-Za-z0-9_]*, at most 128 bytes.
+bool valid_variable_name(std::string_view name);
+
+// Absolute, no control characters, no empty, "." or ".." component, no slash at the end (but "/").
+bool normal_absolute_path(std::string_view path);
+
+}  // namespace stage_model
