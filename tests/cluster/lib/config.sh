@@ -84,12 +84,21 @@ write_plugstack() {
     >"$D/etc/plugstack.conf"
 }
 
+azure_variables() {
+  local name list=
+  for name in BLOB_ENDPOINT ACCOUNT KEY SAS_TOKEN CONNECTION_STRING; do
+    list+=", \"AZURE_STORAGE_$name\""
+  done
+  echo "${list#, }"
+}
+
 write_stage_config() { # LINES
   { without_keys_of "$1" <<END
 paths.roots = ["$D/nvme/models"]
 paths.state_dir = "/run/stage-model"
 paths.launcher = "$D/bin/stage-launch"
 paths.engine = "$D/bin/stage-engine"
+source.credentials = [$(azure_variables)]
 END
     printf '%s\n' "$1"; } >"$D/etc/stage_model.toml.new"
   chmod 644 "$D/etc/stage_model.toml.new"

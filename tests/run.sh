@@ -1,0 +1,65 @@
+#!/bin/bash
+# Installs what is missing, builds everything and runs every test:
+#
+#   tests/run.sh             all of it
+#   tests/run.sh -L cluster  only the release build, and ctest with these arguments
+#
+# Debian packages are installed by name; Azurite by npm into a cache outside the tree. Needs root for
+# that and for the cluster tests. Logs: build/logs. Leaves no process, mount or namespace behind.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+
+logs=build/logs
+mkdir -p "$logs"
+jobs=$(nproc)
+failed=0
+
+# Runs a step with its output in a log, which is shown only if it fails.
+step() { # NAME CMD...
+  local name=$1 start=$SECONDS log
+  log=$logs/${1// /-}.log
+  shift
+  if "$@" >"$log" 2>&1 </dev/null; then
+    printf '%-28s %4d s\n' "$name" $((SECONDS - start))
+    return
+  fi
+  printf '%-28s %4d s  FAILED, the end of %s:\n' "$name" $((SECONDS - start)) "$log"
+  tail -n 150 "$log"
+  return 1
+}
+
+build() { # PRESET
+  # gcc 12's sanitizers cannot map their shadow under the largest address randomisation; tests are
+  # run while building too, to list what is in them.
+  step "configure $1" cmake --preset "$1" &&
+    step "build $1" setarch "$(uname -m)" -R cmake --build --preset "$1" -j "$jobs"
+}
+
+test_sanitized() { # PRESET CTEST-ARGUMENTS...
+  local preset=$1
+  shift
+  build "$preset" &&
+    step "test $preset" setarch "$(uname -m)" -R ctest --preset "$preset" -j "$jobs" "$@" &&
+    sed -n '/tests passed/p' "$logs/test-$preset.log"
+}
+
+step "packages" tests/support/packages.sh
+step "azurite" tests/support/azurite.sh
+STAGE_AZURITE=$(tests/support/azurite.sh)
+export STAGE_AZURITE
+
+build release
+if [ $# = 0 ]; then
+  test_sanitized asan -L unit || failed=1
+  # Threads meet in these; elsewhere there is one.
+  test_sanitized tsan -L unit -R "${STAGE_TSAN_TESTS:-^(Move|Launch|Http|Store|Report)}" || failed=1
+fi
+
+ctest --preset release "$@" </dev/null >"$logs/test-release.log" 2>&1 || failed=1
+if [ $failed = 0 ] || grep -q '100% tests passed' "$logs/test-release.log"; then
+  # The names, the times and ctest's closing lines.
+  sed -n '/tests passed/,$p' "$logs/test-release.log"
+else
+  cat "$logs/test-release.log"
+fi
+exit $failed

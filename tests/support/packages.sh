@@ -1,0 +1,39 @@
+#!/bin/bash
+# Installs by name what is missing of the Debian packages that the build and the tests need. Quiet
+# when nothing is. Needs root only if something is missing.
+set -euo pipefail
+
+build=(cmake g++ ninja-build pkg-config
+  libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libmunge-dev libopenmpi-dev
+  libpmix-dev libpugixml-dev libsimdjson-dev libslurm-dev libssl-dev libtomlplusplus-dev
+  libxxhash-dev)
+tests=(libgmock-dev libgtest-dev
+  curl e2fsprogs iproute2 mount munge openmpi-bin procps python3 slurm-wlm util-linux)
+
+missing=()
+for package in "${build[@]}" "${tests[@]}"; do
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+    missing+=("$package")
+done
+# npm may have come from elsewhere; Debian's would then conflict.
+command -v npm >/dev/null || missing+=(nodejs npm)
+# Only makes rebuilding fast, but the tests build three trees.
+command -v ccache >/dev/null || missing+=(ccache)
+
+[ ${#missing[@]} = 0 ] && exit
+[ "$(id -u)" = 0 ] || { echo "missing Debian packages: ${missing[*]}" >&2; exit 1; }
+echo "installing: ${missing[*]}"
+
+# munge and slurmd come with services; the tests start their own, in namespaces.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  trap 'rm -f $policy' EXIT
+  printf '#!/bin/sh\nexit 101\n' >$policy
+  chmod 755 $policy
+fi
+export DEBIAN_FRONTEND=noninteractive
+install() {
+  apt-get install -qq -y --no-install-recommends "${missing[@]}" </dev/null
+}
+# The package lists of a new machine may be missing or old.
+install >/dev/null 2>&1 || { apt-get update -qq && install >/dev/null; }
