@@ -62,7 +62,7 @@ std::string encode(const Message& message) {
   std::string out(1, static_cast<char>(message.index()));
   if (const auto* ask = std::get_if<Ask>(&message)) put(out, ask->want);
   if (const auto* grant = std::get_if<Grant>(&message)) {
-    put(out, grant->more);
+    put(out, grant->asked);
     put_all(out, grant->chunks);
   }
   if (const auto* ready = std::get_if<Ready>(&message)) put(out, ready->entry);
@@ -83,7 +83,7 @@ bool decode(std::string_view in, Message* message) {
       break;
     case 1: {
       auto& grant = message->emplace<Grant>();
-      ok = get(in, &grant.more) && get_all(in, &grant.chunks);
+      ok = get(in, &grant.asked) && get_all(in, &grant.chunks);
       break;
     }
     case 2:

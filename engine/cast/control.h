@@ -20,9 +20,9 @@ namespace stage_model::cast {
 struct Ask {  // a downloader to rank 0
   std::uint32_t want = 0;
 };
-struct Grant {  // the answer; fewer chunks than asked for means that there are no more
+struct Grant {  // the answer; fewer chunks than asked for: there are no more
   std::vector<std::uint32_t> chunks;
-  bool more = false;
+  std::uint32_t asked = 0;
 };
 struct Ready {  // an owner to rank 0
   Entry entry;
@@ -39,7 +39,7 @@ struct Stop {  // rank 0 to all, down the tree: no entry follows
 using Message = std::variant<Ask, Grant, Ready, Failed, Entries, Stop>;
 
 std::string encode(const Message& message);
-// An empty variant index cannot be told apart from Ask, so failure is a separate flag.
+// False for bytes that encode() did not make.
 bool decode(std::string_view bytes, Message* message);
 
 class Control {

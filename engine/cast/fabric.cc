@@ -37,7 +37,7 @@ int number_from(const char* variable) {
 
 }  // namespace
 
-Result<std::unique_ptr<Fabric>> Fabric::init(int* argc, char*** argv) {
+Result<std::unique_ptr<Fabric>> Fabric::init(int* argc, char*** argv, bool share_node) {
   int provided = 0;
   // Only the main thread calls MPI.
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
@@ -52,6 +52,7 @@ Result<std::unique_ptr<Fabric>> Fabric::init(int* argc, char*** argv) {
   fabric->nodes_[fabric->rank_] = own_name();
   if (auto ok = fabric->check_size(); !ok) return tl::unexpected(ok.error());
   fabric->gather_names();
+  if (share_node) return fabric;
   if (auto ok = fabric->check_one_per_node(); !ok) return tl::unexpected(ok.error());
   return fabric;
 }

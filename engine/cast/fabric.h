@@ -30,7 +30,8 @@ class Fabric {
 
   // MPI_Init. Errors: kUsage if a node has more than one rank (naming it), kFabric if the number of
   // ranks is not what the launcher, srun or mpirun promised (N singletons).
-  static Result<std::unique_ptr<Fabric>> init(int* argc, char*** argv);
+  // share_node: several ranks on a node are fine (tests of the fabric itself).
+  static Result<std::unique_ptr<Fabric>> init(int* argc, char*** argv, bool share_node = false);
   ~Fabric();  // MPI_Finalize
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;

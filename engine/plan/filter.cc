@@ -33,7 +33,7 @@ Status apply_filter(const Filter& filter, Listing& listing) {
     for (const std::string& name : filter.names) {
       if (!have.contains(name)) {
         return fail(ExitCode::kSource, fmt::format("the file list names {}, which {} does not have",
-                                                   quoted(name), listing.source));
+                                                   printable(name), listing.source));
       }
     }
   }

@@ -20,7 +20,7 @@ std::size_t utf8_length(std::string_view text) {
 
 Status refuse(std::string_view name, std::string_view why) {
   return fail(ExitCode::kSource,
-              fmt::format("object {} {}; nothing was staged", quoted(name), why));
+              fmt::format("object {} {}; nothing was staged", printable(name), why));
 }
 
 Status check_one(std::string_view name, std::size_t room) {
@@ -58,7 +58,7 @@ Status check_one(std::string_view name, std::size_t room) {
 
 }  // namespace
 
-std::string quoted(std::string_view name) {
+std::string printable(std::string_view name) {
   constexpr std::size_t kShown = 200;
   std::string out = "'";
   for (std::size_t i = 0; i < name.size();) {

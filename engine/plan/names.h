@@ -21,6 +21,6 @@ inline constexpr std::string_view kReservedName = ".stage-model";
 Status check_names(const Listing& listing, std::string_view destination);
 
 // A name fit for a message: control and non-UTF-8 bytes as \xNN, cut in the middle when very long.
-std::string quoted(std::string_view name);
+std::string printable(std::string_view name);
 
 }  // namespace stage_model::plan

@@ -36,6 +36,28 @@ std::size_t Bits::count() const {
                          [](std::size_t n, std::uint64_t word) { return n + std::popcount(word); });
 }
 
+std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t ranks) {
+  const std::uint64_t wanted = total_bytes / (8 * std::max<std::size_t>(ranks, 1));
+  return std::clamp(std::bit_ceil(wanted), std::uint64_t{256} << 10, std::uint64_t{64} << 20);
+}
+
+std::vector<std::uint32_t> group_by_holders(const std::vector<Bits>& held, std::size_t objects) {
+  std::vector<std::uint32_t> group(objects);
+  std::map<std::vector<std::uint32_t>, std::uint32_t> groups;
+  for (std::size_t object = 0; object < objects; ++object) {
+    std::vector<std::uint32_t> holders;
+    for (std::uint32_t rank = 0; rank < held.size(); ++rank) {
+      if (held[rank].test(object)) holders.push_back(rank);
+    }
+    group[object] =
+        holders.size() == held.size()
+            ? kSkip
+            : groups.try_emplace(std::move(holders), static_cast<std::uint32_t>(groups.size()))
+                  .first->second;
+  }
+  return group;
+}
+
 Layout lay_out(const Listing& listing, const std::vector<std::uint32_t>& group,
                std::uint64_t chunk_size) {
   Layout layout;

@@ -38,11 +38,20 @@ struct Layout {
   std::vector<Chunk> chunks;
 };
 
+inline constexpr std::uint32_t kSkip = UINT32_MAX;
+
+// Enough chunks that every rank gets several (balance, overlap), not so many that each costs more
+// than it carries: total / (8 ranks), between 256 KiB and 64 MiB, a power of two.
+std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t ranks);
+
+// The object groups for lay_out(): objects held by the same set of ranks form a group; those that
+// every rank holds get kSkip. held[rank].test(object).
+std::vector<std::uint32_t> group_by_holders(const std::vector<Bits>& held, std::size_t objects);
+
 // Cuts big objects into equal aligned pieces of at most chunk_size, packs small ones together.
 // `group[object]`: objects of different groups never share a chunk (they are held by different
 // ranks); objects with group kSkip are left out. chunk_size: a multiple of kAlignment within
 // [kMinChunkSize, kMaxChunkSize].
-inline constexpr std::uint32_t kSkip = UINT32_MAX;
 Layout lay_out(const Listing& listing, const std::vector<std::uint32_t>& group,
                std::uint64_t chunk_size);
 

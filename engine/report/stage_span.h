@@ -1,0 +1,37 @@
+// When a stage began and ended on this rank, and how much went through it. Stages overlap, so a
+// span is first start to last end, not time spent.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+namespace stage_model::report {
+
+// Seconds since this process started to work; ranks agree on the zero by a barrier.
+class Clock {
+ public:
+  double now() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  void restart() { start_ = std::chrono::steady_clock::now(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+struct StageSpan {
+  double begin = std::numeric_limits<double>::infinity();
+  double end = 0;
+  std::uint64_t bytes = 0;
+
+  void start(double now) { begin = std::min(begin, now); }
+  void stop(double now, std::uint64_t more = 0) {
+    end = std::max(end, now);
+    bytes += more;
+  }
+  double seconds() const { return end > begin ? end - begin : 0; }
+};
+
+}  // namespace stage_model::report

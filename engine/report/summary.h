@@ -1,0 +1,40 @@
+// How a run went, as lines for people and as JSON for machines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stage_model::report {
+
+// One stage over all ranks. Stages overlap: `seconds` is first start to last end anywhere.
+struct StageLine {
+  std::string name;  // list, plan, download, bcast, write, verify, total
+  std::uint64_t bytes = 0;
+  double begin = 0;  // seconds since the start of the run
+  double seconds = 0;
+  std::string note;  // "43 objects, 2 retries"; may be empty
+};
+
+struct Summary {
+  std::string source;
+  std::string destination;
+  std::string transport;
+  std::string identity;
+  int ranks = 1;
+  std::uint64_t objects = 0;
+  std::uint64_t model_bytes = 0;
+  std::vector<StageLine> stages;
+  std::vector<std::pair<std::string, double>> counters;  // name → number, for JSON
+};
+
+// "[download] 327155712 bytes  1.234 s  0.265 GB/s  (43 objects)"; GB = 10^9 bytes.
+std::string text(const Summary& summary);
+std::string json(const Summary& summary);
+
+// A JSON string with its quotes. `text` is UTF-8.
+std::string json_string(std::string_view text);
+
+}  // namespace stage_model::report

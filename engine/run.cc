@@ -1,0 +1,464 @@
+#include "engine/run.h"
+
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <numeric>
+
+#include "engine/move/digests.h"
+#include "engine/plan/names.h"
+#include "engine/plan/pack.h"
+#include "engine/signals.h"
+#include "stage_model/units.h"
+
+namespace stage_model {
+
+Run::Run(Options options, source::Variables variables, cast::Fabric& fabric,
+         report::StatusChannel& status, std::string transport)
+    : options_(std::move(options)),
+      variables_(std::move(variables)),
+      fabric_(fabric),
+      status_(status),
+      transport_(std::move(transport)) {
+  progress_.emplace(fabric_.rank() == 0 && !options_.dry_run &&
+                    options_.progress.value_or(isatty(STDERR_FILENO) == 1));
+  options_.transfer.deadline_s = options_.deadline_s;
+}
+
+Run::~Run() = default;
+
+Status Run::in_background(const char* what, const std::function<Status()>& work) {
+  auto result = std::async(std::launch::async, work);
+  fabric_.wait(
+      [&] { return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }, what);
+  return result.get();
+}
+
+// ---- list
+
+Status Run::list_here() {
+  auto found = source_->list();
+  if (!found) return tl::unexpected(found.error());
+  listing_ = std::move(*found);
+  if (auto ok = plan::apply_filter(options_.filter, listing_); !ok) return ok;
+  if (auto ok = plan::check_names(listing_, options_.destination); !ok) return ok;
+  if (options_.save_file_list.empty()) return {};
+  std::ofstream file(options_.save_file_list, std::ios::binary | std::ios::trunc);
+  file << plan::write_name_list(listing_);
+  file.flush();
+  if (!file)
+    return fail(ExitCode::kUsage,
+                fmt::format("--save-filelist: cannot write {}", options_.save_file_list));
+  return {};
+}
+
+Run::Outcome Run::list() {
+  status_.stage("list");
+  list_span_.start(clock_.now());
+  auto opened = source::open_source(options_.source, variables_, options_.transfer);
+  Status mine;
+  if (opened) {
+    source_ = std::move(*opened);
+  } else {
+    mine = tl::unexpected(opened.error());
+  }
+  if (auto ok = fabric_.agree(mine, "the sources"); !ok) return ok;
+  if (fabric_.rank() == 0)
+    mine = in_background("the list of objects", [this] { return list_here(); });
+  if (auto ok = fabric_.agree(mine, "the list of objects"); !ok) return ok;
+  std::string bytes = fabric_.rank() == 0 ? plan::pack(listing_) : std::string();
+  fabric_.broadcast(bytes, "the list of objects");
+  if (fabric_.rank() != 0) {
+    auto listing = plan::unpack(bytes);
+    if (listing) listing_ = std::move(*listing);
+    mine = listing ? source_->adopt(listing_.resolved) : Status(tl::unexpected(listing.error()));
+  }
+  list_span_.stop(clock_.now());
+  return fabric_.agree(mine, "the list of objects");
+}
+
+// ---- presence
+
+Status Run::presence_here() {
+  auto staging = store::open_staging(options_.destination, options_.staging);
+  if (!staging) return tl::unexpected(staging.error());
+  staging_ = std::move(*staging);
+  auto presence = staging_->presence(listing_);
+  if (!presence) return tl::unexpected(presence.error());
+  presence_ = std::move(*presence);
+  presence_.held.resize(listing_.objects.size());
+  presence_.partial.resize(listing_.objects.size());
+  if (presence_.published) presence_.held.assign(listing_.objects.size(), true);
+  return {};
+}
+
+Run::Outcome Run::presence() {
+  status_.stage("presence");
+  plan_span_.start(clock_.now());
+  return fabric_.agree(in_background("what this node holds", [this] { return presence_here(); }),
+                       "what the nodes hold");
+}
+
+// ---- plan
+
+namespace {
+
+std::vector<plan::Bits> split(const std::vector<std::uint64_t>& words, std::size_t ranks,
+                              std::size_t size) {
+  std::vector<plan::Bits> all(ranks, plan::Bits(size));
+  const std::size_t each = all.empty() ? 0 : all[0].words().size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(rank * each), each,
+                all[rank].words().begin());
+  }
+  return all;
+}
+
+// Is the extent on disk, as this rank's adopted journal proves?
+const store::ProvenExtent* find_proven(const std::vector<store::ProvenExtent>& proven,
+                                       const plan::Extent& extent) {
+  const auto at = std::find_if(proven.begin(), proven.end(), [&](const store::ProvenExtent& p) {
+    return p.offset == extent.offset && p.length == extent.length;
+  });
+  return at != proven.end() ? &*at : nullptr;
+}
+
+}  // namespace
+
+void Run::choose_sizes() {
+  std::uint64_t total = 0;
+  for (const plan::Object& object : listing_.objects) total += object.size;
+  const std::size_t ranks = fabric_.size();
+  if (options_.chunk_size == 0) options_.chunk_size = plan::default_chunk_size(total, ranks);
+}
+
+Run::Outcome Run::plan() {
+  status_.stage("plan");
+  const std::size_t ranks = fabric_.size();
+  choose_sizes();
+  plan::Bits objects(listing_.objects.size() + 1);  // the last: can this rank read the source
+  for (std::size_t i = 0; i < listing_.objects.size(); ++i) {
+    if (presence_.held[i]) objects.set(i);
+  }
+  if (source_->reachable()) objects.set(listing_.objects.size());
+  const auto held = split(fabric_.gather_all(objects.words(), "what the nodes hold"), ranks,
+                          listing_.objects.size() + 1);
+  layout_ = plan::lay_out(listing_, plan::group_by_holders(held, listing_.objects.size()),
+                          options_.chunk_size);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (!held[rank].test(listing_.objects.size())) continue;
+    if (options_.download_ranks != 0 && downloaders_.size() == options_.download_ranks) break;
+    downloaders_.push_back(rank);
+  }
+  held_ = plan::Bits(layout_.chunks.size());
+  for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
+    const plan::Chunk& chunk = layout_.chunks[c];
+    bool all = true;
+    for (std::uint32_t i = 0; i < chunk.extent_count && all; ++i) {
+      const plan::Extent& extent = layout_.extents[chunk.first_extent + i];
+      all = presence_.held[extent.object] ||
+            find_proven(presence_.partial[extent.object], extent) != nullptr;
+    }
+    if (all) held_.set(c);
+  }
+  const auto holders =
+      split(fabric_.gather_all(held_.words(), "what the nodes hold"), ranks, layout_.chunks.size());
+  assignment_ = plan::assign(layout_, holders, downloaders_, ranks);
+  plan_span_.stop(clock_.now(), plan::balance(listing_, layout_, assignment_).download_bytes);
+  return {};
+}
+
+void Run::print_plan() const {
+  if (fabric_.rank() != 0) return;
+  const plan::Balance sum = plan::balance(listing_, layout_, assignment_);
+  fmt::print("{}: {} objects, {}\n", listing_.source, listing_.objects.size(),
+             format_size(sum.total_bytes));
+  fmt::print("{} chunks of up to {}; {} to download, {} held by some nodes, the rest held by all\n",
+             layout_.chunks.size(), format_size(options_.chunk_size),
+             format_size(sum.download_bytes), format_size(sum.resend_bytes));
+  for (int rank = 0; rank < fabric_.size(); ++rank) {
+    fmt::print("  rank {:4} {:20} downloads {:10} in {:5} chunks, resends {} chunks\n", rank,
+               fabric_.node(rank), format_size(assignment_.shard_bytes[rank]),
+               assignment_.shards[rank].size(), assignment_.resends[rank].size());
+  }
+  if (sum.shard_max > 0) {
+    const double mean =
+        static_cast<double>(sum.download_bytes) / static_cast<double>(downloaders_.size());
+    fmt::print("balance: largest shard is {:.3f} of the mean\n",
+               static_cast<double>(sum.shard_max) / mean);
+  }
+}
+
+bool Run::nothing_to_do() const {
+  return std::all_of(presence_.held.begin(), presence_.held.end(),
+                     [](bool held) { return held; }) &&
+         presence_.published;
+}
+
+std::uint64_t Run::needed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < listing_.objects.size(); ++i) {
+    if (!presence_.held[i]) bytes += listing_.objects[i].size;
+  }
+  return bytes;
+}
+
+Run::Outcome Run::space() {
+  Status mine;
+  if (!presence_.published) {
+    const auto files = std::count(presence_.held.begin(), presence_.held.end(), false);
+    mine = staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
+  }
+  return fabric_.agree(mine, "the free space");
+}
+
+// ---- move
+
+Status Run::tick(std::uint64_t done) {
+  status_.alive(done, own_needed_);
+  progress_->update(done, own_needed_);
+  return stop_requested();
+}
+
+Run::Outcome Run::move() {
+  status_.stage("move");
+  own_needed_ = 0;
+  std::uint64_t longest = 0;
+  for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
+    if (!held_.test(c)) own_needed_ += layout_.chunks[c].bytes;
+    longest = std::max(longest, layout_.chunks[c].length);
+  }
+  const auto me = static_cast<std::uint32_t>(fabric_.rank());
+  const bool downloads =
+      std::find(downloaders_.begin(), downloaders_.end(), me) != downloaders_.end();
+  Status mine = in_background("the files of this node", [this] { return staging_->prepare(); });
+  std::unique_ptr<source::Fetcher> fetcher;
+  if (mine && downloads) {
+    source::TransferOptions transfer = options_.transfer;
+    transfer.max_bandwidth = options_.max_bandwidth / static_cast<double>(downloaders_.size());
+    auto made = source_->fetcher(transfer);
+    if (made)
+      fetcher = std::move(*made);
+    else
+      mine = tl::unexpected(made.error());
+  }
+  if (auto ok = fabric_.agree(mine, "the files of the nodes"); !ok) return ok;
+  move::MoveOptions options = options_.move;
+  options.chunk_size = longest;
+  // Half of the memory each way; what is too little for one buffer of each kind still gets one.
+  struct sysinfo info {};
+  sysinfo(&info);
+  const std::uint64_t budget =
+      options_.memory != 0
+          ? options_.memory
+          : std::min<std::uint64_t>(std::uint64_t{2} << 30,
+                                    std::uint64_t{info.totalram} * info.mem_unit / 8);
+  const std::size_t fit =
+      std::clamp<std::size_t>(budget / std::max<std::uint64_t>(longest, 1) / 2, 1, 64);
+  options.receive_buffers = options_.buffers != 0 ? options_.buffers : fit;
+  if (options.download_buffers == 0) options.download_buffers = fit;
+  options.downloading =
+      std::clamp<std::size_t>(options_.transfer.concurrency * options_.transfer.block_size /
+                                  std::max<std::uint64_t>(longest, 1),
+                              2, 8);
+  const move::MoveJob job{listing_, layout_, assignment_, held_, downloads, !presence_.published};
+  move::Mover mover(fabric_, job, *staging_, std::move(fetcher), options, clock_,
+                    [this](std::uint64_t done) { return tick(done); });
+  auto stats = mover.run();
+  if (!stats) return tl::unexpected(stats.error());
+  stats_ = *stats;
+  digests_ = mover.digests();
+  return {};
+}
+
+// ---- verify
+
+// Each file with a hash of its store is read back by one rank.
+Status Run::verify_store() {
+  constexpr std::uint64_t kPiece = 16 << 20;
+  auto buffer = move::Buffers::make(1, kPiece);
+  if (!buffer) return tl::unexpected(buffer.error());
+  std::byte* memory = buffer->acquire();
+  for (std::size_t i = fabric_.rank(); i < listing_.objects.size(); i += fabric_.size()) {
+    const plan::Object& object = listing_.objects[i];
+    const auto hasher = move::make_store_hasher(object);
+    if (hasher == nullptr) continue;
+    for (std::uint64_t at = 0; at < object.size; at += kPiece) {
+      const std::uint64_t length = std::min(kPiece, object.size - at);
+      if (auto ok = staging_->read(static_cast<std::uint32_t>(i), at, length, memory); !ok)
+        return ok;
+      hasher->update(memory, length);
+      if (auto ok = stop_requested(); !ok) return ok;
+    }
+    if (hasher->finish() != object.hash.bytes)
+      return tl::unexpected(move::store_hash_error(object));
+  }
+  return {};
+}
+
+// What this rank wrote is what its disk gives back.
+Status Run::verify_disk() {
+  auto buffer = move::Buffers::make(1, options_.chunk_size);
+  if (!buffer) return tl::unexpected(buffer.error());
+  std::byte* memory = buffer->acquire();
+  for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
+    if (held_.test(c)) continue;
+    const plan::Chunk& chunk = layout_.chunks[c];
+    for (std::uint32_t e = chunk.first_extent; e < chunk.first_extent + chunk.extent_count; ++e) {
+      const plan::Extent& extent = layout_.extents[e];
+      if (auto ok = staging_->read(extent.object, extent.offset, extent.length, memory); !ok)
+        return ok;
+      if (store::digest(memory, extent.length) != digests_[e]) {
+        return fail(ExitCode::kIntegrity,
+                    fmt::format("the disk gives back other bytes of {} than were written to it",
+                                plan::printable(listing_.objects[extent.object].name)));
+      }
+      if (auto ok = stop_requested(); !ok) return ok;
+    }
+  }
+  return {};
+}
+
+Run::Outcome Run::verify() {
+  if (options_.move.verify != move::Verify::kStore && options_.move.verify != move::Verify::kDisk)
+    return {};
+  status_.stage("verify");
+  verify_span_.start(clock_.now());
+  const bool disk = options_.move.verify == move::Verify::kDisk;
+  const Status mine = in_background("the verification",
+                                    [this, disk] { return disk ? verify_disk() : verify_store(); });
+  verify_span_.stop(clock_.now());
+  return fabric_.agree(mine, "the verification");
+}
+
+// ---- publish
+
+std::vector<std::vector<store::ProvenExtent>> Run::proven_extents() const {
+  std::vector<std::vector<store::ProvenExtent>> all(listing_.objects.size());
+  for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
+    const plan::Chunk& chunk = layout_.chunks[c];
+    for (std::uint32_t e = chunk.first_extent; e < chunk.first_extent + chunk.extent_count; ++e) {
+      const plan::Extent& extent = layout_.extents[e];
+      if (presence_.held[extent.object]) continue;
+      store::Digest digest = digests_[e];
+      if (held_.test(c)) {
+        if (const auto* proven = find_proven(presence_.partial[extent.object], extent))
+          digest = proven->digest;
+      }
+      all[extent.object].push_back({extent.offset, extent.length, digest});
+    }
+  }
+  for (auto& extents : all) {
+    std::sort(extents.begin(), extents.end(),
+              [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  }
+  return all;
+}
+
+Run::Outcome Run::publish() {
+  status_.stage("publish");
+  const Status sealed =
+      in_background("the disk", [this] { return staging_->seal(proven_extents()); });
+  if (auto ok = fabric_.agree(sealed, "the disks"); !ok) return ok;
+  if (auto ok = fabric_.agree(stop_requested(), "the disks"); !ok) return ok;
+  const Status published = in_background("the disk", [this] { return staging_->publish(); });
+  return fabric_.agree(published, "the disks");
+}
+
+void Run::discard() {
+  if (staging_) staging_->discard();
+}
+
+// ---- report
+
+report::Summary Run::summarize() {
+  // Over all ranks: earliest start, latest end, sums.
+  std::vector<report::StageSpan*> spans{&list_span_,   &plan_span_,   &stats_.download,
+                                        &stats_.bcast, &stats_.write, &stats_.verify,
+                                        &verify_span_};
+  std::vector<double> first;
+  std::vector<double> last;
+  for (const auto* span : spans) first.push_back(span->begin);
+  for (const auto* span : spans) last.push_back(span->end);
+  const source::Counters& c = stats_.source;
+  std::vector<double> sums{static_cast<double>(stats_.download.bytes),
+                           static_cast<double>(stats_.write.bytes),
+                           static_cast<double>(stats_.verify.bytes),
+                           static_cast<double>(c.requests),
+                           static_cast<double>(c.bytes),
+                           static_cast<double>(c.retries_throttle),
+                           static_cast<double>(c.retries_server),
+                           static_cast<double>(c.retries_reset),
+                           static_cast<double>(c.retries_stall),
+                           static_cast<double>(c.retries_short)};
+  std::vector<double> largest{static_cast<double>(stats_.bcast.bytes)};
+  fabric_.reduce(first, MPI_MIN, "the report");
+  fabric_.reduce(last, MPI_MAX, "the report");
+  fabric_.reduce(sums, MPI_SUM, "the report");
+  fabric_.reduce(largest, MPI_MAX, "the report");
+
+  report::Summary summary;
+  summary.source = listing_.source;
+  summary.destination = options_.destination;
+  summary.transport = fabric_.size() > 1 ? transport_ : "none (one rank)";
+  summary.identity = source_->identity();
+  summary.ranks = fabric_.size();
+  summary.objects = listing_.objects.size();
+  for (const plan::Object& object : listing_.objects) summary.model_bytes += object.size;
+  auto add = [&](const char* name, std::size_t at, double bytes, std::string note) {
+    const bool ran = last[at] > 0;
+    const double begin = ran ? std::min(first[at], last[at]) : 0;
+    summary.stages.push_back({name, static_cast<std::uint64_t>(bytes), begin,
+                              ran ? last[at] - begin : 0, std::move(note)});
+  };
+  const double retries = std::accumulate(sums.begin() + 5, sums.end(), 0.0);
+  add("list", 0, 0, fmt::format("{} objects", summary.objects));
+  add("plan", 1, static_cast<double>(plan_span_.bytes),
+      fmt::format("{} chunks", layout_.chunks.size()));
+  add("download", 2, sums[0], fmt::format("{:.0f} requests, {:.0f} retries", sums[3], retries));
+  add("bcast", 3, largest[0], fmt::format("{} ranks, {}", summary.ranks, summary.transport));
+  add("write", 4, sums[1], staging_->direct() ? "all ranks, direct" : "all ranks, buffered");
+  first[5] = std::min(first[5], first[6]);
+  last[5] = std::max(last[5], last[6]);
+  add("verify", 5, sums[2], "all ranks");
+  summary.stages.push_back({"total", summary.model_bytes, 0, clock_.now(), ""});
+  summary.counters = {{"requests", sums[3]},
+                      {"bytes_received", sums[4]},
+                      {"retries_throttle", sums[5]},
+                      {"retries_server", sums[6]},
+                      {"retries_reset", sums[7]},
+                      {"retries_stall", sums[8]},
+                      {"retries_short", sums[9]},
+                      {"taken_over", static_cast<double>(stats_.taken_over)},
+                      {"chunks", static_cast<double>(layout_.chunks.size())},
+                      {"chunk_size", static_cast<double>(options_.chunk_size)}};
+  return summary;
+}
+
+void Run::report() {
+  const report::Summary summary = summarize();
+  const std::string lines = report::text(summary);
+  const std::string json = report::json(summary);
+  // A report that cannot be saved does not make a staged model less staged.
+  (void)staging_->save("report.json", json);
+  (void)staging_->save("log",
+                       fmt::format("staged {} on {}\n{}", listing_.source, fabric_.node(), lines));
+  status_.staged(options_.destination);
+  progress_.reset();
+  if (fabric_.rank() != 0) return;
+  fmt::print("{}", lines);
+  std::fflush(stdout);
+  if (options_.json.empty()) return;
+  std::ofstream file(options_.json, std::ios::trunc);
+  file << json;
+  file.flush();
+  if (!file) fmt::print(stderr, "stage-engine: --json: cannot write {}\n", options_.json);
+}
+
+}  // namespace stage_model
