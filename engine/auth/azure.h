@@ -1,0 +1,24 @@
+// Which identity speaks for us to an Azure account. New kinds get a file of their own and a place
+// in the order here.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "engine/auth/identity.h"
+
+namespace stage_model::auth {
+
+// The first of these that is there and belongs to `account`:
+//   1. `url_sas`: a signature in the URL itself (engine alone)
+//   2. AZURE_STORAGE_CONNECTION_STRING
+//   3. AZURE_STORAGE_SAS_TOKEN, with or without '?'
+//   4. AZURE_STORAGE_KEY, if AZURE_STORAGE_ACCOUNT is unset or is `account`: a key belongs to an
+//      account, and sending another one's would only look like a wrong key
+//   5. anonymous; describe() then says what was passed over and why
+// A value that is there but broken is an error, never skipped. Errors: kSource.
+Result<IdentityPtr> choose_azure(const std::string& account, std::string_view url_sas,
+                                 const std::map<std::string, std::string>& variables);
+
+}  // namespace stage_model::auth

@@ -1,0 +1,105 @@
+#include "engine/auth/http_date.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace stage_model::auth {
+namespace {
+
+constexpr std::array<std::string_view, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+// Takes exactly `digits` digits from the front.
+bool number(std::string_view& text, std::size_t digits, int& value) {
+  if (text.size() < digits) return false;
+  value = 0;
+  for (std::size_t i = 0; i < digits; ++i) {
+    if (text[i] < '0' || text[i] > '9') return false;
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(digits);
+  return true;
+}
+
+bool literal(std::string_view& text, std::string_view expected) {
+  if (!text.starts_with(expected)) return false;
+  text.remove_prefix(expected.size());
+  return true;
+}
+
+std::optional<std::time_t> to_time(int year, int month, int day, int hour, int minute, int second) {
+  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) {
+    return std::nullopt;
+  }
+  std::tm parts{};
+  parts.tm_year = year - 1900;
+  parts.tm_mon = month - 1;
+  parts.tm_mday = day;
+  parts.tm_hour = hour;
+  parts.tm_min = minute;
+  parts.tm_sec = second;
+  return timegm(&parts);
+}
+
+}  // namespace
+
+std::string format_http_date(std::time_t when) {
+  std::tm parts{};
+  gmtime_r(&when, &parts);
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                     kDays[static_cast<std::size_t>(parts.tm_wday)], parts.tm_mday,
+                     kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::optional<std::time_t> parse_http_date(std::string_view text) {
+  const auto comma = text.find(", ");
+  if (comma != 3) return std::nullopt;
+  text.remove_prefix(5);
+  int day = 0, year = 0, hour = 0, minute = 0, second = 0;
+  if (!number(text, 2, day) || !literal(text, " ")) return std::nullopt;
+  const auto* month = std::find(kMonths.begin(), kMonths.end(), text.substr(0, 3));
+  if (month == kMonths.end()) return std::nullopt;
+  text.remove_prefix(3);
+  if (!literal(text, " ") || !number(text, 4, year) || !literal(text, " ") ||
+      !number(text, 2, hour) || !literal(text, ":") || !number(text, 2, minute) ||
+      !literal(text, ":") || !number(text, 2, second) || text != " GMT") {
+    return std::nullopt;
+  }
+  return to_time(year, static_cast<int>(month - kMonths.begin()) + 1, day, hour, minute, second);
+}
+
+std::optional<std::time_t> parse_iso_time(std::string_view text) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+  if (!number(text, 4, year) || !literal(text, "-") || !number(text, 2, month) ||
+      !literal(text, "-") || !number(text, 2, day)) {
+    return std::nullopt;
+  }
+  if (text.empty()) return to_time(year, month, day, 0, 0, 0);
+  if (!literal(text, "T") || !number(text, 2, hour) || !literal(text, ":") ||
+      !number(text, 2, minute)) {
+    return std::nullopt;
+  }
+  if (literal(text, ":")) {
+    if (!number(text, 2, second)) return std::nullopt;
+    if (literal(text, ".")) {
+      const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+      if (digits == 0) return std::nullopt;
+      text.remove_prefix(digits);
+    }
+  }
+  if (text != "Z") return std::nullopt;
+  return to_time(year, month, day, hour, minute, second);
+}
+
+std::string format_iso_time(std::time_t when) {
+  std::tm parts{};
+  gmtime_r(&when, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace stage_model::auth

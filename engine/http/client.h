@@ -1,0 +1,59 @@
+// All requests of one rank to one store: a thread with a libcurl multi handle. Connections are
+// reused; whatever goes wrong is retried by kind (dialect.h), resumed at the byte where it broke on
+// a fresh connection, and paced with everything else that this client does.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/auth/identity.h"
+#include "engine/http/dialect.h"
+#include "engine/http/environment.h"
+#include "engine/http/options.h"
+#include "stage_model/result.h"
+
+namespace stage_model::http {
+
+// One ranged GET into the caller's memory.
+struct RangeGet {
+  auth::Request request;                 // without Range and If-Match
+  std::string what;                      // for messages: "blob llama/x.bin"
+  std::uint64_t offset = 0, length = 0;  // length > 0
+  std::uint64_t total = 0;               // size of the object as listed
+  std::string etag;                      // as listed; "" if there is none
+  std::byte* target = nullptr;           // length bytes, valid until done is called
+  // Set from outside when the result has become pointless: no further attempt is begun, done is
+  // called with kStopped. May be null.
+  std::shared_ptr<const std::atomic<bool>> unwanted;
+  // Once, on the client's thread; must not block. Only with exactly the bytes asked for is it ok.
+  std::function<void(Status)> done;
+};
+
+// Thread-safe. Destruction ends what is outstanding with kStopped; no callback comes after it.
+class Client {
+ public:
+  // `dialect` outlives the client. `identity` signs right before every attempt.
+  Client(const Options& options, const Environment& environment, auth::IdentityPtr identity,
+         const Dialect& dialect);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void start(RangeGet get);  // never blocks
+
+  // A small request: waits for its answer (2xx), with the same retries. `max_body` in bytes.
+  // Not from a callback. Errors: as the dialect explains them.
+  Result<Response> perform(auth::Request request, const std::string& what, std::size_t max_body);
+
+  Counters counters() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace stage_model::http

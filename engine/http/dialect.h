@@ -1,0 +1,59 @@
+// What one kind of store means by its answers. Each source brings its own.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/http/headers.h"
+#include "stage_model/result.h"
+
+namespace stage_model::http {
+
+struct Response {
+  int status = 0;
+  Headers headers;
+  std::string body;  // of ranged GETs: only an error's
+};
+
+// How one attempt ended.
+enum class Kind {
+  kOk,
+  kThrottled,  // the store asks for less: retried within a time budget
+  kServer,     // other 5xx, answers that make no sense
+  kReset,      // connection lost or refused, protocol broken
+  kDns,
+  kProxy,
+  kTls,       // certificate or handshake: final
+  kStall,     // too slow, or no answer
+  kShort,     // body shorter than promised
+  kRefused,   // any other status: final
+  kIgnored,   // not the range that was asked for: final
+  kChanged,   // another version of the object than was listed: final
+  kTooBig,    // body above the caller's limit: final
+  kIdentity,  // could not sign: final; `detail` is the whole message
+  kStopped,
+};
+
+// Why a request failed for good.
+struct Failure {
+  Kind kind = Kind::kStopped;
+  std::string what;    // "blob llama/x.bin", "the list of container c"
+  std::string host;    // host[:port]
+  std::string ip;      // connected to; may be empty
+  std::string proxy;   // host of the proxy in use; may be empty
+  std::string detail;  // redacted, from libcurl or the checks here
+  unsigned attempts = 0;
+  Response response;  // of the last attempt; status 0 if there was none
+};
+
+// Thread-safe.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  // Is this error answer (status >= 300) throttling, a server's trouble, or final?
+  virtual Kind classify(const Response& response) const;
+  // A message for what this store's users can act on; nothing: the general one (explain.h).
+  virtual std::optional<Error> explain(const Failure&) const { return std::nullopt; }
+};
+
+}  // namespace stage_model::http

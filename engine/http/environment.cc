@@ -1,0 +1,57 @@
+#include "engine/http/environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace stage_model::http {
+namespace {
+
+constexpr std::array<const char*, 6> kCaFiles = {
+    "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Arch, Alpine
+    "/etc/pki/tls/certs/ca-bundle.crt",                   // RHEL, Rocky, Fedora
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // newer RHEL, Azure Linux
+    "/etc/ssl/ca-bundle.pem",                             // SUSE
+    "/etc/pki/tls/cacert.pem",
+    "/etc/ssl/cert.pem",
+};
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  return text;
+}
+
+}  // namespace
+
+Environment read_environment(const std::map<std::string, std::string>& variables) {
+  const auto exact = [&variables](const std::string& name) -> std::string {
+    const auto found = variables.find(name);
+    if (found != variables.end()) return found->second;
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? "" : value;
+  };
+  const auto either = [&exact](const std::string& name) {
+    const std::string value = exact(name);
+    return value.empty() ? exact(upper(name)) : value;
+  };
+
+  Environment out;
+  out.ca_file = exact("SSL_CERT_FILE");
+  if (out.ca_file.empty()) out.ca_file = exact("CURL_CA_BUNDLE");
+  for (const char* path : kCaFiles) {
+    if (!out.ca_file.empty()) break;
+    if (access(path, R_OK) == 0) out.ca_file = path;
+  }
+  const std::string all = either("all_proxy");
+  out.http_proxy = either("http_proxy");
+  if (out.http_proxy.empty()) out.http_proxy = all;
+  out.https_proxy = either("https_proxy");
+  if (out.https_proxy.empty()) out.https_proxy = all;
+  out.no_proxy = either("no_proxy");
+  return out;
+}
+
+}  // namespace stage_model::http

@@ -1,0 +1,23 @@
+// What the surroundings say about reaching the network: CA bundle and proxies.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace stage_model::http {
+
+struct Environment {
+  std::string ca_file;  // "" for libcurl's own
+  std::string http_proxy, https_proxy, no_proxy;
+  std::string proxy_for(const std::string& scheme) const {
+    return scheme == "https" ? https_proxy : http_proxy;
+  }
+};
+
+// Names are looked up in `variables` first, then in the process's environment, each in lower then
+// upper case: SSL_CERT_FILE, CURL_CA_BUNDLE; http_proxy, https_proxy, all_proxy, no_proxy.
+// Where no variable names a CA bundle, the places of the common distributions are looked at: a
+// binary built on one of them runs in the images of another.
+Environment read_environment(const std::map<std::string, std::string>& variables);
+
+}  // namespace stage_model::http

@@ -1,0 +1,186 @@
+#include "engine/source/azure.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "engine/auth/azure.h"
+#include "engine/http/client.h"
+#include "engine/source/azure_dialect.h"
+#include "engine/source/azure_list.h"
+#include "engine/source/azure_url.h"
+#include "engine/source/entries.h"
+#include "engine/source/http_fetcher.h"
+#include "engine/source/register.h"
+#include "engine/source/show.h"
+
+namespace stage_model::source {
+namespace {
+
+constexpr char kApiVersion[] = "2021-08-06";
+constexpr unsigned kPageSize = 5000;
+constexpr std::size_t kMaxPage = 64 << 20;  // bytes of XML; 5,000 entries need about 5 MB
+constexpr unsigned kMaxEmptyPages = 10000;  // Azure may send some; a loop is not one of them
+
+class Azure final : public Source {
+ public:
+  Azure(AzureUrl url, auth::IdentityPtr identity, const Variables& variables,
+        const TransferOptions& options, unsigned page_size)
+      : url_(std::move(url)),
+        identity_(std::move(identity)),
+        environment_(http::read_environment(variables)),
+        options_(options),
+        page_size_(page_size),
+        dialect_(url_.account, url_.container, identity_) {}
+
+  Result<plan::Listing> list() override {
+    if (Status status = identity_->check(std::time(nullptr)); !status) {
+      return fail(status.error().code, display() + ": " + status.error().message);
+    }
+    http::Client client(http_options(options_), environment_, identity_, dialect_);
+    Result<plan::Listing> listing = list_with(client);
+    if (listing) listing->resolved = resolved();
+    return listing;
+  }
+
+  // Rank 0 may have found the endpoint in variables that this rank lacks.
+  Status adopt(const std::string& resolved) override {
+    const std::size_t end = resolved.find('\n');
+    if (end == std::string::npos) {
+      return fail(ExitCode::kSource, "rank 0 sent an endpoint that this version does not know");
+    }
+    url_.origin = resolved.substr(0, end);
+    url_.base = resolved.substr(end + 1);
+    return {};
+  }
+
+  Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
+    if (Status status = identity_->check(std::time(nullptr)); !status) {
+      return fail(status.error().code, display() + ": " + status.error().message);
+    }
+    return make_http_fetcher(
+        options, environment_, identity_, dialect_,
+        [origin = url_.origin, container = container_path()](const plan::Object& object) {
+          auth::Request request;
+          request.origin = origin;
+          request.path = container + "/" + auth::encode_path(object.key);
+          request.headers.emplace_back("x-ms-version", kApiVersion);
+          return request;
+        });
+  }
+
+  std::string identity() const override { return identity_->describe(); }
+
+ private:
+  // "$root" is sent as it is written: Azure signs it so.
+  std::string container_path() const { return url_.base + "/" + url_.container; }
+  std::string resolved() const { return url_.origin + "\n" + url_.base; }
+  std::string display() const {
+    return url_.origin + container_path() + "/" + auth::encode_path(url_.path);
+  }
+
+  // The trailing-slash rule: with a slash a prefix; without, the one object of that name if there
+  // is one, else the prefix and a slash. "llama" never brings in "llama-70b/".
+  Result<plan::Listing> list_with(http::Client& client) {
+    std::string prefix = url_.path;
+    if (!prefix.empty() && !prefix.ends_with('/')) {
+      Result<AzurePage> named = first_entry(client, prefix);
+      if (!named) return tl::unexpected(named.error());
+      prefix += '/';
+      if (!named->entries.empty() && named->entries.front().key == url_.path) {
+        Entry& entry = named->entries.front();
+        Result<AzurePage> below = first_entry(client, prefix);
+        if (!below) return tl::unexpected(below.error());
+        const bool marker = entry.directory || (entry.size == 0 && !below->entries.empty());
+        if (!marker && !below->entries.empty()) {
+          fmt::print(stderr,
+                     "stage-engine: note: {} is an object and a directory: staging the object; "
+                     "add a slash for the directory\n",
+                     display());
+        }
+        if (!marker) return make_single(std::move(entry), display());
+      }
+    }
+    std::vector<Entry> entries;
+    std::string marker;
+    unsigned empty_pages = 0;
+    do {
+      Result<AzurePage> page = get_page(client, prefix, marker, page_size_);
+      if (!page) return tl::unexpected(page.error());
+      empty_pages = page->entries.empty() ? empty_pages + 1 : 0;
+      if ((!page->next.empty() && page->next == marker) || empty_pages > kMaxEmptyPages) {
+        return fail(ExitCode::kSource,
+                    display() + ": the server's list does not end: it repeats its pages");
+      }
+      marker = std::move(page->next);
+      std::move(page->entries.begin(), page->entries.end(), std::back_inserter(entries));
+    } while (!marker.empty());
+    return make_listing(std::move(entries), prefix, display());
+  }
+
+  // Lists are in order of names: the object that is named exactly so would be the first.
+  Result<AzurePage> first_entry(http::Client& client, const std::string& prefix) {
+    std::string marker;
+    for (unsigned pages = 0; pages < kMaxEmptyPages; ++pages) {
+      Result<AzurePage> page = get_page(client, prefix, marker, 1);
+      if (!page || !page->entries.empty() || page->next.empty()) return page;
+      marker = std::move(page->next);
+    }
+    return fail(ExitCode::kSource, display() + ": the server's list does not end");
+  }
+
+  Result<AzurePage> get_page(http::Client& client, const std::string& prefix,
+                             const std::string& marker, unsigned most) {
+    auth::Request request;
+    request.origin = url_.origin;
+    request.path = container_path();
+    request.query = {{"restype", "container"},
+                     {"comp", "list"},
+                     {"include", "metadata"},
+                     {"maxresults", std::to_string(most)}};
+    if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+    if (!marker.empty()) request.query.emplace_back("marker", marker);
+    request.headers.emplace_back("x-ms-version", kApiVersion);
+    Result<http::Response> response =
+        client.perform(std::move(request), "list of " + display(), kMaxPage);
+    if (!response) return tl::unexpected(response.error());
+    Result<AzurePage> page = parse_azure_page(response->body);
+    if (!page) return fail(page.error().code, display() + ": " + page.error().message);
+    return page;
+  }
+
+  AzureUrl url_;
+  auth::IdentityPtr identity_;
+  http::Environment environment_;
+  TransferOptions options_;
+  unsigned page_size_;
+  AzureDialect dialect_;
+};
+
+Result<std::unique_ptr<Source>> open_plain(std::string_view url, const Variables& variables,
+                                           const TransferOptions& options) {
+  return open_azure(url, variables, options, kPageSize);
+}
+
+}  // namespace
+
+extern const Kind kAzure;
+const Kind kAzure = {"az://ACCOUNT/CONTAINER/PREFIX/", is_azure_url, open_plain};
+
+Result<std::unique_ptr<Source>> open_azure(std::string_view text, const Variables& variables,
+                                           const TransferOptions& options, unsigned page_size) {
+  Result<AzureUrl> url = parse_azure_url(text, variables);
+  if (!url) return tl::unexpected(url.error());
+  Result<auth::IdentityPtr> identity = auth::choose_azure(url->account, url->sas, variables);
+  if (!identity) return tl::unexpected(identity.error());
+  if (Status status = (*identity)->check(std::time(nullptr)); !status) {
+    return fail(status.error().code, fmt::format("{} for account {}: {}", (*identity)->describe(),
+                                                 url->account, status.error().message));
+  }
+  return std::make_unique<Azure>(std::move(*url), std::move(*identity), variables, options,
+                                 page_size);
+}
+
+}  // namespace stage_model::source

@@ -1,0 +1,131 @@
+#include "engine/source/azure_dialect.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "engine/auth/http_date.h"
+#include "engine/source/azure_list.h"
+
+namespace stage_model::source {
+namespace {
+
+// From the server, so bounded and plain before it goes into a message.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 64)) {
+    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == '.';
+    if (fine) out += c;
+  }
+  return out;
+}
+
+std::string error_code(const http::Response& response) {
+  const auto code = http::header(response.headers, "x-ms-error-code");
+  return plain(code.empty() ? parse_azure_error_code(response.body) : code);
+}
+
+// The facts that support needs, behind the message.
+std::string facts(const http::Failure& failure, const std::string& code,
+                  const std::string& identity) {
+  std::string out = fmt::format("HTTP {}", failure.response.status);
+  if (!code.empty()) out += " " + code;
+  const std::string id = plain(http::header(failure.response.headers, "x-ms-request-id"));
+  if (!id.empty()) out += ", request id " + id;
+  out += ", " + failure.host;
+  if (!failure.ip.empty() && failure.host.find(failure.ip) == std::string::npos) {
+    out += " at " + failure.ip;
+  }
+  return out + ", as " + identity;
+}
+
+// Signatures hold for 15 minutes: beyond that the clock, not the key, is wrong.
+std::string clock_advice(const http::Response& response) {
+  constexpr double kSkew = 600;
+  const auto server = auth::parse_http_date(http::header(response.headers, "date"));
+  const std::time_t here = std::time(nullptr);
+  if (!server || std::abs(std::difftime(*server, here)) < kSkew) return {};
+  return fmt::format("this node's clock is wrong: here {}, at the server {}",
+                     auth::format_iso_time(here), auth::format_iso_time(*server));
+}
+
+}  // namespace
+
+AzureDialect::AzureDialect(std::string account, std::string container, auth::IdentityPtr identity)
+    : account_(std::move(account)),
+      container_(std::move(container)),
+      identity_(std::move(identity)) {}
+
+http::Kind AzureDialect::classify(const http::Response& response) const {
+  // How Azure says "too busy" for a partition.
+  if (response.status == 500 && error_code(response) == "OperationTimedOut") {
+    return http::Kind::kThrottled;
+  }
+  return Dialect::classify(response);
+}
+
+std::string AzureDialect::advice_for_denied(const http::Failure& failure,
+                                            const std::string& code) const {
+  // A signature that ran out meanwhile explains a refusal better than the server does.
+  if (Status status = identity_->check(std::time(nullptr)); !status) return status.error().message;
+  if (std::string clock = clock_advice(failure.response); !clock.empty()) return clock;
+  if (code == "AuthorizationPermissionMismatch") {
+    return "the identity lacks a data role here: grant 'Storage Blob Data Reader', or read and "
+           "list in the SAS";
+  }
+  if (code == "AuthorizationFailure") {
+    return "not allowed from here: a firewall or private endpoint rule of the account, or missing "
+           "rights of the identity";
+  }
+  if (code == "AuthorizationSourceIPMismatch") {
+    return "the SAS is bound to other addresses (sip=) than this node's";
+  }
+  if (code == "KeyBasedAuthenticationNotPermitted") {
+    return fmt::format(
+        "account {} does not accept keys or SAS made with them: use another identity", account_);
+  }
+  if (code == "AccountIsDisabled") return fmt::format("account {} is disabled", account_);
+  if (code == "AuthenticationFailed" || code == "InvalidAuthenticationInfo") {
+    return "the key or signature is not accepted: copy it again; is it of this account?";
+  }
+  return "not allowed for this identity";
+}
+
+std::string AzureDialect::advice(const http::Failure& failure, const std::string& code) const {
+  const int status = failure.response.status;
+  if (code == "ContainerNotFound") {
+    return fmt::format("there is no container '{}' in account {}: check the URL", container_,
+                       account_);
+  }
+  if (code == "PublicAccessNotPermitted" || code == "NoAuthenticationInformation" ||
+      (code == "ResourceNotFound" && identity_->describe().starts_with("anonymous"))) {
+    return "no public access: set AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_KEY, or "
+           "AZURE_STORAGE_CONNECTION_STRING";
+  }
+  if (code == "BlobArchived") return "the blob is archived: bring it back to Hot or Cool first";
+  if (status == 404) return "not found: deleted since it was listed, or a wrong URL";
+  if (status == 401 || status == 403) return advice_for_denied(failure, code);
+  if (code == "InvalidQueryParameterValue" || code == "InvalidUri" || status == 400) {
+    return "the request is not understood: is this the endpoint of a blob service?";
+  }
+  return "refused";
+}
+
+std::optional<Error> AzureDialect::explain(const http::Failure& failure) const {
+  if (failure.kind == http::Kind::kDns) {
+    return Error{ExitCode::kSource,
+                 fmt::format("{}: the name {} cannot be resolved: is '{}' the right storage "
+                             "account, and does this node's DNS work?",
+                             failure.what, failure.host, account_)};
+  }
+  const int status = failure.response.status;
+  if (failure.kind != http::Kind::kRefused || (status >= 300 && status < 400)) return std::nullopt;
+  const std::string code = error_code(failure.response);
+  return Error{ExitCode::kSource, fmt::format("{}: {} ({})", failure.what, advice(failure, code),
+                                              facts(failure, code, identity_->describe()))};
+}
+
+}  // namespace stage_model::source

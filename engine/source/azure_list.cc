@@ -1,0 +1,119 @@
+#include "engine/source/azure_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <pugixml.hpp>
+
+#include "engine/auth/crypto.h"
+#include "engine/auth/url.h"
+#include "engine/http/headers.h"
+#include "engine/source/show.h"
+
+namespace stage_model::source {
+namespace {
+
+// Names are bytes: white space alone is one, and line ends stay what they are.
+constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata;
+
+std::string text_of(const pugi::xml_node& node) {
+  std::string out;
+  for (const pugi::xml_node& child : node.children()) {
+    if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) out += child.value();
+  }
+  return out;
+}
+
+std::string text_of(const pugi::xml_node& parent, const char* name) {
+  return text_of(parent.child(name));
+}
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return text;
+}
+
+bool says_directory(const pugi::xml_node& blob, const pugi::xml_node& properties) {
+  if (lowered(text_of(properties, "ResourceType")) == "directory") return true;
+  for (const pugi::xml_node& item : blob.child("Metadata").children()) {
+    if (lowered(item.name()) == "hdi_isfolder" && lowered(text_of(item)) == "true") return true;
+  }
+  return false;
+}
+
+// The list has ETags bare, the header If-Match wants quotes.
+std::string quoted(std::string etag) {
+  if (etag.empty() || etag.front() == '"') return etag;
+  return "\"" + etag + "\"";
+}
+
+bool is_current(const pugi::xml_node& blob) {
+  if (!text_of(blob, "Snapshot").empty() || text_of(blob, "Deleted") == "true") return false;
+  return text_of(blob, "VersionId").empty() || text_of(blob, "IsCurrentVersion") != "false";
+}
+
+Result<Entry> parse_blob(const pugi::xml_node& blob) {
+  Entry entry;
+  const pugi::xml_node name = blob.child("Name");
+  entry.key = text_of(name);
+  if (std::string_view(name.attribute("Encoded").value()) == "true") {
+    Result<std::string> decoded = auth::decode(entry.key);
+    if (!decoded) {
+      return fail(ExitCode::kSource,
+                  fmt::format("the list has an unreadable encoded name '{}'", show(entry.key)));
+    }
+    entry.key = std::move(*decoded);
+  }
+  if (entry.key.empty() || entry.key.find('\0') != std::string::npos) {
+    return fail(ExitCode::kSource, "the list has a blob without a usable name");
+  }
+  const pugi::xml_node properties = blob.child("Properties");
+  entry.directory = says_directory(blob, properties);
+  const std::string size = text_of(properties, "Content-Length");
+  const auto number = http::parse_number(size);
+  if (!number && !(entry.directory && size.empty())) {
+    return fail(ExitCode::kSource, fmt::format("the list has no valid size for '{}': '{}'",
+                                               show(entry.key), show(size)));
+  }
+  entry.size = number.value_or(0);
+  entry.etag = quoted(text_of(properties, "Etag"));
+  entry.archived = text_of(properties, "AccessTier") == "Archive";
+  // Absent where the uploader did not state it; one that is not an MD5 says nothing.
+  const auto md5 = auth::base64_decode(text_of(properties, "Content-MD5"));
+  if (md5 && md5->size() == 16) {
+    entry.hash.kind = plan::StoreHash::Kind::kMd5;
+    entry.hash.bytes = *md5;
+  }
+  return entry;
+}
+
+}  // namespace
+
+Result<AzurePage> parse_azure_page(std::string_view xml) {
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8);
+  const pugi::xml_node results = document.child("EnumerationResults");
+  if (!parsed || !results) {
+    return fail(ExitCode::kSource,
+                "the answer is not a list of blobs: is the URL that of a blob service?");
+  }
+  AzurePage page;
+  for (const pugi::xml_node& blob : results.child("Blobs").children("Blob")) {
+    if (!is_current(blob)) continue;
+    Result<Entry> entry = parse_blob(blob);
+    if (!entry) return tl::unexpected(entry.error());
+    page.entries.push_back(std::move(*entry));
+  }
+  page.next = text_of(results, "NextMarker");
+  return page;
+}
+
+std::string parse_azure_error_code(std::string_view xml) {
+  pugi::xml_document document;
+  if (!document.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8)) return {};
+  return text_of(document.child("Error"), "Code");
+}
+
+}  // namespace stage_model::source

@@ -1,0 +1,34 @@
+// The forms in which users name a place in Azure Blob storage. Pure; thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "stage_model/result.h"
+
+namespace stage_model::source {
+
+struct AzureUrl {
+  std::string account;
+  std::string origin;  // "https://host[:port]"
+  std::string base;    // "" or "/ACCOUNT" (emulators): encoded, goes before "/CONTAINER"
+  std::string container;
+  std::string path;  // bytes, decoded; "" for the whole container
+  std::string sas;   // a signature found in the URL; secret
+};
+
+//   az://ACCOUNT/CONTAINER/PREFIX/      the path is taken literally, as it stands
+//   https://ACCOUNT.blob.DOMAIN/CONTAINER/PREFIX/[?SAS]   percent-decoded once, as URLs are
+//   http[s]://HOST[:PORT]/ACCOUNT/CONTAINER/PREFIX/       emulators: HOST an address, localhost, or
+//                                                         AZURE_STORAGE_BLOB_ENDPOINT
+// A name after .dfs. is taken for its .blob. counterpart. AZURE_STORAGE_BLOB_ENDPOINT, else the
+// endpoint of AZURE_STORAGE_CONNECTION_STRING if it is for the same account, replaces the host of
+// az:// URLs.
+bool is_azure_url(std::string_view url, const std::map<std::string, std::string>& variables);
+
+// Errors: kUsage for the form, kSource where variables contradict it. Messages hold no query.
+Result<AzureUrl> parse_azure_url(std::string_view url,
+                                 const std::map<std::string, std::string>& variables);
+
+}  // namespace stage_model::source

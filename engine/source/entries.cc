@@ -1,0 +1,119 @@
+#include "engine/source/entries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/source/show.h"
+#include "stage_model/units.h"
+
+namespace stage_model::source {
+namespace {
+
+tl::unexpected<Error> refuse(const std::string& source, std::string_view key,
+                             std::string_view why) {
+  return fail(ExitCode::kSource, fmt::format("{}: object '{}' {}", source, show(key), why));
+}
+
+Status check_readable(const Entry& entry, const std::string& source) {
+  if (!entry.archived) return {};
+  return refuse(source, entry.key,
+                "is archived: set its tier to Hot or Cool and wait until that is done, or stage a "
+                "prefix without it");
+}
+
+plan::Object to_object(Entry entry, std::string name) {
+  plan::Object object;
+  object.name = std::move(name);
+  object.key = std::move(entry.key);
+  object.size = entry.size;
+  object.etag = std::move(entry.etag);
+  object.hash = std::move(entry.hash);
+  return object;
+}
+
+// Is there a name that begins with `name` and a slash?
+bool has_children(const std::vector<std::string>& sorted_names, const std::string& name) {
+  const std::string start = name + "/";
+  const auto at = std::lower_bound(sorted_names.begin(), sorted_names.end(), start);
+  return at != sorted_names.end() && at->starts_with(start);
+}
+
+}  // namespace
+
+Result<plan::Listing> make_single(Entry entry, const std::string& source) {
+  if (Status status = check_readable(entry, source); !status) {
+    return tl::unexpected(status.error());
+  }
+  std::string name = entry.key.substr(entry.key.rfind('/') + 1);
+  plan::Listing listing;
+  listing.source = source;
+  listing.objects.push_back(to_object(std::move(entry), std::move(name)));
+  return listing;
+}
+
+Result<plan::Listing> make_listing(std::vector<Entry> entries, const std::string& prefix,
+                                   const std::string& source) {
+  plan::Listing listing;
+  listing.source = source;
+
+  std::vector<std::pair<std::string, Entry>> files;
+  std::vector<std::string> names;  // of everything, for the look at children
+  for (Entry& entry : entries) {
+    if (!entry.key.starts_with(prefix)) {
+      return refuse(source, entry.key, "is listed by the server, but lies outside the prefix");
+    }
+    std::string name = entry.key.substr(prefix.size());
+    const bool marker = entry.directory || name.empty() || name.ends_with('/');
+    if (marker && entry.size > 0) {
+      return refuse(
+          source, entry.key,
+          fmt::format("is marked as a directory but holds {}: rename it", format_size(entry.size)));
+    }
+    if (marker) {
+      if (name.ends_with('/')) name.pop_back();
+      if (name.empty()) continue;  // the prefix itself
+      names.push_back(name);
+      listing.directories.push_back(std::move(name));
+    } else {
+      names.push_back(name);
+      files.emplace_back(std::move(name), std::move(entry));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  std::sort(files.begin(), files.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(listing.directories.begin(), listing.directories.end());
+  const std::vector<std::string> marked = listing.directories;
+
+  for (auto& [name, entry] : files) {
+    if (!listing.objects.empty() && listing.objects.back().name == name) {
+      return refuse(source, entry.key, "is listed twice by the server");
+    }
+    if (has_children(names, name) || std::binary_search(marked.begin(), marked.end(), name)) {
+      if (entry.size > 0) {
+        return refuse(source, entry.key,
+                      fmt::format("({}) has the name of a directory that holds other objects: one "
+                                  "of them must be renamed",
+                                  format_size(entry.size)));
+      }
+      listing.directories.push_back(name);
+      continue;
+    }
+    if (Status status = check_readable(entry, source); !status) {
+      return tl::unexpected(status.error());
+    }
+    listing.objects.push_back(to_object(std::move(entry), name));
+  }
+  std::sort(listing.directories.begin(), listing.directories.end());
+  listing.directories.erase(std::unique(listing.directories.begin(), listing.directories.end()),
+                            listing.directories.end());
+  if (listing.objects.empty()) {
+    return fail(ExitCode::kSource,
+                fmt::format("nothing found under {}: check the container and the prefix", source));
+  }
+  return listing;
+}
+
+}  // namespace stage_model::source

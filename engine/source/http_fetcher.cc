@@ -1,0 +1,85 @@
+#include "engine/source/http_fetcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/source/show.h"
+#include "engine/source/whole_fetch.h"
+
+namespace stage_model::source {
+namespace {
+
+class HttpFetcher final : public Fetcher {
+ public:
+  HttpFetcher(const TransferOptions& options, const http::Environment& environment,
+              auth::IdentityPtr identity, const http::Dialect& dialect, MakeRequest make_request)
+      : block_size_(std::max<std::uint64_t>(1, options.block_size)),
+        make_request_(std::move(make_request)),
+        client_(http_options(options), environment, std::move(identity), dialect) {}
+
+  void start(Fetch fetch) override {
+    const std::uint64_t blocks = (fetch.length + block_size_ - 1) / block_size_;
+    if (blocks == 0) {
+      fetch.done({});
+      return;
+    }
+    auto whole = std::make_shared<WholeFetch>(std::move(fetch.done), blocks);
+    const auth::Request request = make_request_(*fetch.object);
+    const std::string what = "object '" + show(fetch.object->name) + "'";
+    for (std::uint64_t at = 0; at < fetch.length; at += block_size_) {
+      http::RangeGet get;
+      get.request = request;
+      get.what = what;
+      get.offset = fetch.offset + at;
+      get.length = std::min(block_size_, fetch.length - at);
+      get.total = fetch.object->size;
+      get.etag = fetch.object->etag;
+      get.target = fetch.target + at;
+      get.unwanted = whole->failed;
+      get.done = [whole](Status status) { whole->block_done(std::move(status)); };
+      client_.start(std::move(get));
+    }
+  }
+
+  Counters counters() const override {
+    const http::Counters from = client_.counters();
+    Counters out;
+    out.requests = from.requests;
+    out.bytes = from.bytes;
+    out.retries_throttle = from.retries_throttle;
+    out.retries_server = from.retries_server;
+    out.retries_reset = from.retries_reset;
+    out.retries_stall = from.retries_stall;
+    out.retries_short = from.retries_short;
+    return out;
+  }
+
+ private:
+  const std::uint64_t block_size_;
+  const MakeRequest make_request_;
+  http::Client client_;
+};
+
+}  // namespace
+
+http::Options http_options(const TransferOptions& options) {
+  http::Options out;
+  out.concurrency = options.concurrency;
+  out.max_retries = options.max_retries;
+  out.low_speed_window_s = options.low_speed_window_s;
+  out.low_speed_bytes = options.low_speed_bytes;
+  out.connect_timeout_s = options.connect_timeout_s;
+  out.deadline_s = options.deadline_s;
+  out.max_bandwidth = options.max_bandwidth;
+  return out;
+}
+
+std::unique_ptr<Fetcher> make_http_fetcher(const TransferOptions& options,
+                                           const http::Environment& environment,
+                                           auth::IdentityPtr identity, const http::Dialect& dialect,
+                                           MakeRequest make_request) {
+  return std::make_unique<HttpFetcher>(options, environment, std::move(identity), dialect,
+                                       std::move(make_request));
+}
+
+}  // namespace stage_model::source

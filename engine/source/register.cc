@@ -1,0 +1,18 @@
+#include "engine/source/register.h"
+
+#include <array>
+
+namespace stage_model::source {
+
+extern const Kind kAzure;  // azure.cc
+extern const Kind kFile;   // file.cc
+
+std::span<const Kind* const> kinds() {
+  static constexpr std::array kAll = {
+      &kAzure,
+      &kFile,
+  };
+  return kAll;
+}
+
+}  // namespace stage_model::source
