@@ -1,0 +1,203 @@
+#include "spank/ask.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "engine/contract/text.h"
+#include "spank/model_url.h"
+
+namespace stage_model::spank {
+namespace {
+
+constexpr std::size_t kMaxText = 64 << 10;
+constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxFilters = 64;
+constexpr std::size_t kMaxFilter = 1024;
+constexpr std::size_t kMaxDest = 3000;  // leaves room for the model's own names below it
+constexpr std::string_view kVersion = "1";
+
+Status wrong(const std::string& why) { return fail(ExitCode::kUsage, why); }
+
+bool valid_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxName && name[0] >= 'A' && name[0] <= 'Z' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+// %XX for everything but a few safe characters; ';' and ',' separate, so they are not among them.
+std::string encode(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  static constexpr std::string_view kSafe = "-._~/:@*?+!$[](){}^";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x80 && std::isalnum(byte) != 0) || kSafe.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    }
+  }
+  return out;
+}
+
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool decode(std::string_view text, std::string& out) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (text.size() - i < 3 || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0) return false;
+    out += static_cast<char>(hex(text[i + 1]) * 16 + hex(text[i + 2]));
+    i += 2;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status add_model(Ask& ask, std::string_view text, const Site& site) {
+  Model model{"", std::string(text)};
+  const std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos && equals < text.find_first_of(":/?#")) {
+    model.name = text.substr(0, equals);
+    model.url = text.substr(equals + 1);
+    if (!valid_name(model.name)) {
+      return wrong("the name " + quote(model.name, 80) +
+                   " is not of the form [A-Z][A-Z0-9_]*, at most 64 characters");
+    }
+  }
+  static const std::vector<std::string> kAll = Config{}.schemes;
+  if (const Status status = check_url(model.url, site.known ? site.config.schemes : kAll);
+      !status) {
+    return status;
+  }
+  for (const Model& other : ask.models) {
+    if (other == model) return {};  // the same flag in the script and on the command line
+    if (other.name != model.name) continue;
+    return wrong(model.name.empty()
+                     ? "there are two models without a name (flags on the command line add to the "
+                       "ones in #SBATCH lines): write --stage-model=NAME=URL"
+                     : "the name " + quote(model.name) + " stands for two models");
+  }
+  if (ask.models.size() >= site.config.max_models) {
+    return wrong("more than " + std::to_string(site.config.max_models) +
+                 " models for one job, which is this site's limit");
+  }
+  ask.models.push_back(std::move(model));
+  return {};
+}
+
+Status set_dest(Ask& ask, std::string_view text, const Site& site) {
+  std::string path(text);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  if (path.empty()) return wrong("the path is empty");
+  if (has_control(path) || !valid_utf8(path)) {
+    return wrong(quote(path) + " contains unprintable characters");
+  }
+  if (path.size() > kMaxDest) return wrong("the path is longer than 3000 bytes");
+  if (!normal_absolute_path(path)) {
+    return wrong(quote(path) + " is not an absolute path without \"..\", \".\" and \"//\"");
+  }
+  if (site.known && root_of(path, site.config.roots).empty()) {
+    std::string roots;
+    for (const std::string& root : site.config.roots) roots += (roots.empty() ? "" : ", ") + root;
+    return wrong(quote(path) + " is not below a directory that this site configured: " + roots);
+  }
+  ask.dest = std::move(path);
+  return {};
+}
+
+Status add_filter(std::vector<std::string>& filters, std::string_view text) {
+  if (text.empty()) return wrong("the pattern is empty");
+  if (text.size() > kMaxFilter) return wrong("the pattern is longer than 1024 bytes");
+  if (has_control(text) || !valid_utf8(text)) {
+    return wrong(quote(text) + " contains unprintable characters");
+  }
+  if (std::find(filters.begin(), filters.end(), text) != filters.end()) return {};
+  if (filters.size() >= kMaxFilters) return wrong("more than 64 patterns");
+  filters.emplace_back(text);
+  return {};
+}
+
+std::string root_of(std::string_view path, const std::vector<std::string>& roots) {
+  std::string best;
+  for (const std::string& root : roots) {
+    const bool below = path.size() > root.size() + 1 && path.substr(0, root.size()) == root &&
+                       path[root.size()] == '/';
+    if (below && root.size() > best.size()) best = root;
+  }
+  return best;
+}
+
+std::string encode_ask(const Ask& ask) {
+  std::string out(kVersion);
+  for (const Model& model : ask.models) {
+    out += ";m=" + model.name + "," + encode(model.url);
+  }
+  if (!ask.dest.empty()) out += ";d=" + encode(ask.dest);
+  for (const std::string& filter : ask.include) out += ";i=" + encode(filter);
+  for (const std::string& filter : ask.exclude) out += ";x=" + encode(filter);
+  return out;
+}
+
+Result<Ask> decode_ask(std::string_view text, const Site& site) {
+  const auto damaged = [] {
+    return fail(ExitCode::kUsage, "the request that came with the job is damaged: submit it again");
+  };
+  if (text.size() > kMaxText || has_control(text)) return damaged();
+  Ask ask;
+  bool first = true;
+  while (first || !text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    const std::string_view item = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (first) {
+      first = false;
+      if (item == kVersion) continue;
+      return fail(
+          ExitCode::kUsage,
+          "the submit host has another version of the plugin than this node: the admin must "
+          "install the same one on both");
+    }
+    if (item.size() < 2 || item[1] != '=') return damaged();
+    const std::string_view value = item.substr(2);
+    std::string plain;
+    Status status;
+    switch (item[0]) {
+      case 'm': {
+        const std::size_t comma = value.find(',');
+        if (comma == std::string_view::npos || !decode(value.substr(comma + 1), plain)) {
+          return damaged();
+        }
+        const std::string name(value.substr(0, comma));
+        status = add_model(ask, name.empty() ? plain : name + "=" + plain, site);
+        break;
+      }
+      case 'd':
+        if (!ask.dest.empty() || !decode(value, plain)) return damaged();
+        status = set_dest(ask, plain, site);
+        break;
+      case 'i':
+      case 'x':
+        if (!decode(value, plain)) return damaged();
+        status = add_filter(item[0] == 'i' ? ask.include : ask.exclude, plain);
+        break;
+      default:
+        return damaged();
+    }
+    if (!status) return tl::unexpected<Error>(status.error());
+  }
+  if (ask.models.empty()) return damaged();
+  return ask;
+}
+
+}  // namespace stage_model::spank

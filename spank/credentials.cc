@@ -1,0 +1,82 @@
+#include "spank/credentials.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "engine/contract/text.h"
+#include "spank/model_url.h"
+
+namespace stage_model::spank {
+namespace {
+
+constexpr std::size_t kMaxValue = 32 << 10;
+
+struct Known {
+  std::string_view name;
+  std::string_view scheme;
+};
+
+// A URL with https may lead to any of the stores.
+constexpr std::array<Known, 24> kKnown = {{
+    {"AZURE_STORAGE_ACCOUNT", "az"},
+    {"AZURE_STORAGE_KEY", "az"},
+    {"AZURE_STORAGE_SAS_TOKEN", "az"},
+    {"AZURE_STORAGE_CONNECTION_STRING", "az"},
+    {"AZURE_STORAGE_BLOB_ENDPOINT", "az"},
+    {"AZURE_CLIENT_ID", "az"},
+    {"AZURE_CLIENT_SECRET", "az"},
+    {"AZURE_TENANT_ID", "az"},
+    {"AZURE_FEDERATED_TOKEN_FILE", "az"},
+    {"AZURE_AUTHORITY_HOST", "az"},
+    {"AWS_ACCESS_KEY_ID", "s3"},
+    {"AWS_SECRET_ACCESS_KEY", "s3"},
+    {"AWS_SESSION_TOKEN", "s3"},
+    {"AWS_REGION", "s3"},
+    {"AWS_DEFAULT_REGION", "s3"},
+    {"AWS_ENDPOINT_URL", "s3"},
+    {"AWS_ENDPOINT_URL_S3", "s3"},
+    {"AWS_PROFILE", "s3"},
+    {"AWS_SHARED_CREDENTIALS_FILE", "s3"},
+    {"AWS_CONFIG_FILE", "s3"},
+    {"GOOGLE_APPLICATION_CREDENTIALS", "gs"},
+    {"HF_TOKEN", "hf"},
+    {"HF_ENDPOINT", "hf"},
+    {"HF_TOKEN_PATH", "hf"},
+}};
+
+}  // namespace
+
+std::vector<std::string> credential_names(const Ask& ask, const std::vector<std::string>& extra) {
+  std::vector<std::string> names = extra;
+  for (const Model& model : ask.models) {
+    const std::string scheme = url_scheme(model.url);
+    for (const Known& known : kKnown) {
+      if (scheme == known.scheme || scheme == "https" || scheme == "http") {
+        names.emplace_back(known.name);
+      }
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Result<Credentials> gather_credentials(
+    const std::vector<std::string>& names,
+    const std::function<const char*(const std::string&)>& lookup) {
+  Credentials found;
+  for (const std::string& name : names) {
+    const char* value = lookup(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view text(value);
+    if (text.size() > kMaxValue || has_control(text) || !valid_utf8(text)) {
+      return fail(ExitCode::kUsage,
+                  "the variable " + name + " holds unprintable characters or more than 32 KiB");
+    }
+    found.emplace_back(name, value);
+  }
+  return found;
+}
+
+}  // namespace stage_model::spank

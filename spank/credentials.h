@@ -1,0 +1,26 @@
+// Which variables of the submitting environment travel with the job: those that a source of the
+// asked-for kinds can use, and those that the site added.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spank/ask.h"
+#include "stage_model/result.h"
+
+namespace stage_model::spank {
+
+// Names, sorted, without repetition.
+std::vector<std::string> credential_names(const Ask& ask, const std::vector<std::string>& extra);
+
+using Credentials = std::vector<std::pair<std::string, std::string>>;  // NAME, VALUE
+
+// Gathers those that are set and not empty. `lookup` returns null for a variable that is not set.
+// Errors: kUsage for a value that cannot be one; the message holds only the name.
+Result<Credentials> gather_credentials(
+    const std::vector<std::string>& names,
+    const std::function<const char*(const std::string&)>& lookup);
+
+}  // namespace stage_model::spank

@@ -1,0 +1,216 @@
+#include "spank/prolog.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+#include "engine/contract/secure_file.h"
+#include "engine/contract/text.h"
+#include "spank/ask.h"
+#include "spank/credentials.h"
+#include "spank/destination.h"
+#include "spank/job.h"
+#include "spank/launcher.h"
+#include "spank/names.h"
+#include "stage_model/record.h"
+#include "stage_model/request.h"
+
+extern char** environ;
+
+namespace stage_model::spank {
+namespace {
+
+std::string prolog_variable(const std::string& name) {
+  const char* value = std::getenv((kPrologPrefix + name).c_str());
+  return value != nullptr ? value : "";
+}
+
+// Keeps the launcher's deadline, and the time it takes to end it, below slurmd's own limit: that
+// one would drain the node.
+double deadline(Slurm& slurm, const Config& config) {
+  const auto limit = slurm.prolog_timeout();
+  if (!limit) return config.deadline_s;
+  const double margin = 2 * config.kill_wait_s + 5;
+  return std::min(config.deadline_s, std::max(*limit - margin, *limit / 2));
+}
+
+Status write_request_file(const std::string& path, const Request& request) {
+  ::unlink(path.c_str());  // of an earlier try of a requeued job
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const std::string text = write_request(request);
+  if (!file.valid() ||
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return fail(ExitCode::kDestination, path + ": cannot be written: " + errno_text(errno));
+  }
+  return {};
+}
+
+// Is the disk itself at fault, whatever the user asked for? "" if it can be written.
+std::string disk_fault(const std::string& root) {
+  const std::string path = root + "/.stage-model-probe." + std::to_string(::getpid());
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  int error = file.valid() ? 0 : errno;
+  if (file.valid() && (::write(file.get(), "x", 1) != 1 || ::fsync(file.get()) != 0)) error = errno;
+  if (file.valid()) ::unlink(path.c_str());
+  // A full disk is full of somebody's models, not broken.
+  if (error == 0 || error == ENOSPC || error == EDQUOT || error == EEXIST) return {};
+  return root + ": " + errno_text(error);
+}
+
+void log_tail(Slurm& slurm, const std::string& path) {
+  constexpr std::size_t kLines = 10;
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (lines.size() == kLines) lines.erase(lines.begin());
+    lines.push_back(one_line(line, 400));
+  }
+  for (const std::string& line : lines) slurm.error("stage-launch: " + line);
+}
+
+// One job's prolog on this node; each step of it leaves the record fit for a crash right after.
+class Prolog {
+ public:
+  Prolog(Slurm& slurm, const PluginArguments& arguments) : slurm_(slurm), arguments_(arguments) {}
+
+  void run() {
+    auto identity = job_identity();
+    if (!identity) return slurm_.error(identity.error().message);  // no id, no record, no step
+    job_ = std::move(*identity);
+    record_.uid = job_.uid;
+    record_.gid = job_.gid;
+    record_.user = job_.user;
+    const auto config = config_on_node(arguments_);
+    if (config) config_ = *config;
+    if (!save()) return;
+    if (!config) return finish(config.error());
+    if (const Status status = stage(); !status) return finish(status.error());
+    finish({});
+  }
+
+ private:
+  [[nodiscard]] std::string job_name() const { return std::to_string(job_.id); }
+  [[nodiscard]] std::string record_dir() const { return config_.state_dir + "/" + job_name(); }
+
+  bool save() {
+    const Status status = write_record(config_.state_dir, job_name(), record_);
+    // Steps find no record, or the pending one, and end: closed, not open.
+    if (!status) slurm_.error(status.error().message);
+    return status.has_value();
+  }
+
+  Status stage() {
+    const auto ask = decode_ask(prolog_variable(kRequestVariable), Site{config_, true});
+    if (!ask) return tl::unexpected<Error>(ask.error());
+    if (const Status status = add_nodes(slurm_, config_.max_nodes, job_); !status) return status;
+    const auto plan = plan_destinations(*ask, config_, user_directory(job_));
+    if (!plan) return tl::unexpected<Error>(plan.error());
+    const auto credentials = gather_credentials(
+        credential_names(*ask, config_.credentials), [](const std::string& name) -> const char* {
+          return std::getenv((std::string(kPrologPrefix) + kCredentialPrefix + name).c_str());
+        });
+    if (!credentials) return tl::unexpected<Error>(credentials.error());
+
+    // What will be there, before it is: an epilog of another job must know whose it is.
+    record_.root = plan->root;
+    for (const Run& run : plan->runs) record_.models.push_back({run.name, run.directory});
+    if (!save()) return fail(ExitCode::kDestination, config_.state_dir + ": cannot be written");
+
+    Request request;
+    request.job = job_name();
+    request.index = job_.index;
+    for (const std::string& node : job_.nodes) request.nodes.push_back({node, ""});
+    request.uid = job_.uid;
+    request.gid = job_.gid;
+    request.user = job_.user;
+    request.user_root = plan->user_root;
+    request.root = plan->root;
+    request.record_dir = record_dir();
+    request.runs = plan->runs;
+    for (const auto& [name, value] : *credentials) {
+      request.credentials.push_back(std::string(name).append("=").append(value));
+    }
+    request.deadline_s = deadline(slurm_, config_);
+    return launch(request);
+  }
+
+  Status launch(const Request& request) {
+    const auto program = find_program(config_.launcher);
+    if (!program) return tl::unexpected<Error>(program.error());
+    LauncherRun run;
+    run.program = *program;
+    run.config_path = arguments_.config_path;
+    run.request_path = record_dir() + "/request";
+    run.log_path = record_dir() + "/launcher.log";
+    run.term_after_s = request.deadline_s + config_.kill_wait_s + 1;
+    run.kill_wait_s = config_.kill_wait_s + 1;
+    if (job_.index == 0) {  // the one node that asks slurmctld
+      run.job_is_over = [this] { return slurm_.job_life(job_.id) == JobLife::kEnds; };
+    }
+    if (const Status status = write_request_file(run.request_path, request); !status) return status;
+    const auto end = run_launcher(run);
+    ::unlink(run.request_path.c_str());  // it holds credentials
+    if (!end) return tl::unexpected<Error>(end.error());
+
+    const auto outcome = read_record(config_.state_dir, job_name());
+    if (!outcome) return tl::unexpected<Error>(outcome.error());
+    if (outcome->found) record_ = outcome->record;
+    if (record_.state == RecordState::kPending) {
+      log_tail(slurm_, run.log_path);
+      return fail(ExitCode::kStopped,
+                  end->cancelled ? "the job ended while its model was being staged"
+                                 : "the launcher ended without an outcome (" + end->text + ")");
+    }
+    return {};
+  }
+
+  // Writes what stage() could not leave to the launcher, and tells those who wait.
+  void finish(const Error& error) {
+    if (!error.message.empty()) {
+      record_.state = RecordState::kFailed;
+      record_.code = error.code;
+      record_.node = job_.node;
+      record_.reason = error.message;
+      save();
+    }
+    if (record_.state != RecordState::kFailed) return;
+    const std::string reason =
+        (record_.node.empty() ? "" : record_.node + ": ") + one_line(record_.reason);
+    slurm_.error("job " + job_name() + ": " + reason);
+    // Before the node list is known every node's index is 0: then only one of one may speak.
+    if (!job_.nodes.empty() && job_.index == 0) slurm_.notify_job(job_.id, reason);
+    if (config_.node_fault == NodeFault::kDrain && record_.code == ExitCode::kDestination &&
+        record_.node == job_.node && !record_.root.empty()) {
+      if (const std::string fault = disk_fault(record_.root); !fault.empty()) {
+        slurm_.drain_node(job_.node, fault);
+      }
+    }
+  }
+
+  Slurm& slurm_;
+  const PluginArguments& arguments_;
+  Config config_;
+  Job job_;
+  Record record_;
+};
+
+}  // namespace
+
+bool prolog_is_asked() {
+  return std::getenv((std::string(kPrologPrefix) + kRequestVariable).c_str()) != nullptr;
+}
+
+void run_prolog(Slurm& slurm, const PluginArguments& arguments) {
+  if (prolog_is_asked()) Prolog(slurm, arguments).run();
+}
+
+}  // namespace stage_model::spank

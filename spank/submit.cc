@@ -1,0 +1,142 @@
+#include "spank/submit.h"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "spank/credentials.h"
+#include "spank/names.h"
+
+namespace stage_model::spank {
+namespace {
+
+Status prefixed(const std::string& what, const Status& status) {
+  if (status) return status;
+  return fail(status.error().code, what + ": " + status.error().message);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// srun with a job id in its environment makes a step, not a job: its prologs are over.
+bool inside_allocation(Slurm& slurm) {
+  return slurm.context() == Context::kLocal && std::getenv("SLURM_JOB_ID") != nullptr;
+}
+
+Status check_prolog_flags(Slurm& slurm) {
+  const auto flags = slurm.prolog_flags();
+  if (!flags) return {};  // slurmctld does not answer: the submission itself will say so
+  if (!flags->alloc || !flags->defer_batch) {
+    return fail(ExitCode::kUsage,
+                "this cluster cannot stage before the job starts: the admin must set "
+                "PrologFlags=Alloc,DeferBatch in slurm.conf");
+  }
+  if (flags->serial) {
+    return fail(ExitCode::kUsage,
+                "this cluster runs one prolog at a time on a node, so that two jobs could wait for "
+                "each other for ever: the admin must take Serial out of PrologFlags in slurm.conf");
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* flag_name(Flag flag) {
+  switch (flag) {
+    case Flag::kModel:
+      return "--stage-model";
+    case Flag::kDest:
+      return "--stage-dest";
+    case Flag::kInclude:
+      return "--stage-include";
+    case Flag::kExclude:
+      return "--stage-exclude";
+  }
+  return "--stage-model";
+}
+
+Result<const Site*> Submit::site() {
+  if (!site_) {
+    auto site = site_at_submit(arguments_);
+    if (!site) {
+      return fail(site.error().code,
+                  "the site's configuration is broken, tell the admin: " + site.error().message);
+    }
+    site_ = std::move(*site);
+  }
+  return &*site_;
+}
+
+Status Submit::flag(Slurm& slurm, Flag flag, const char* value) {
+  const std::string name = flag_name(flag);
+  if (inside_allocation(slurm)) {
+    return fail(ExitCode::kUsage,
+                name +
+                    ": a step cannot stage, its nodes are already allocated: give the flag to "
+                    "sbatch or salloc (or to an srun outside of a job)");
+  }
+  if (value == nullptr || *value == '\0') {
+    return fail(ExitCode::kUsage, name + ": needs a value");
+  }
+  const auto site = this->site();
+  if (!site) return fail(site.error().code, name + ": " + site.error().message);
+  switch (flag) {
+    case Flag::kModel:
+      return prefixed(name, add_model(ask_, value, **site));
+    case Flag::kDest:
+      return prefixed(name, set_dest(ask_, value, **site));  // the last one counts, as in Slurm
+    case Flag::kInclude:
+      return prefixed(name, add_filter(ask_.include, value));
+    case Flag::kExclude:
+      return prefixed(name, add_filter(ask_.exclude, value));
+  }
+  return {};
+}
+
+Status Submit::finish(Slurm& slurm) {
+  if (inside_allocation(slurm)) return {};
+  // A job submitted from inside a job must not look as if it had asked for what its parent did.
+  ::unsetenv((std::string(kStepPrefix) + kRequestVariable).c_str());
+
+  const std::string models = environment(kModelDefault);
+  if (ask_.models.empty() && !models.empty()) {  // a flag replaces the default, as in Slurm
+    const auto site = this->site();
+    if (!site) return prefixed(kModelDefault, tl::unexpected<Error>(site.error()));
+    std::istringstream words(models);
+    for (std::string word; words >> word;) {
+      if (const Status status = add_model(ask_, word, **site); !status) {
+        return prefixed(std::string("$") + kModelDefault, status);
+      }
+    }
+  }
+  if (ask_.models.empty()) {
+    const bool alone = !ask_.dest.empty() || !ask_.include.empty() || !ask_.exclude.empty();
+    if (!alone) return {};
+    return fail(ExitCode::kUsage, std::string(!ask_.dest.empty()      ? flag_name(Flag::kDest)
+                                              : !ask_.include.empty() ? flag_name(Flag::kInclude)
+                                                                      : flag_name(Flag::kExclude)) +
+                                      ": says nothing without --stage-model");
+  }
+  const auto site = this->site();
+  if (!site) return tl::unexpected<Error>(site.error());
+  if (const std::string dest = environment(kDestDefault); ask_.dest.empty() && !dest.empty()) {
+    if (const Status status = set_dest(ask_, dest, **site); !status) {
+      return prefixed(std::string("$") + kDestDefault, status);
+    }
+  }
+  if (const Status status = check_prolog_flags(slurm); !status) return status;
+
+  const auto credentials = gather_credentials(
+      credential_names(ask_, (*site)->config.credentials),
+      [](const std::string& name) -> const char* { return std::getenv(name.c_str()); });
+  if (!credentials) return tl::unexpected<Error>(credentials.error());
+  bool handed_over = slurm.control_setenv(kRequestVariable, encode_ask(ask_));
+  for (const auto& [name, value] : *credentials) {
+    handed_over = handed_over && slurm.control_setenv(kCredentialPrefix + name, value);
+  }
+  if (!handed_over) return fail(ExitCode::kUsage, "Slurm did not take the request along");
+  return {};
+}
+
+}  // namespace stage_model::spank
