@@ -58,7 +58,9 @@ submit() { # OUTPUT
   start=$(date +%s%N)
   (cd "$home" && "$tree/$cluster" as alice \
     sbatch --wait -N4 --stage-model="$STAGE_DEMO_MODEL" -o "$1" job.sh) ||
-    { cat "$home/$1"; echo "the job failed; Slurm's logs are in $STAGE_CLUSTER_DIR/log"; exit 1; }
+    { echo "the job failed; it printed:"; cat "$home/$1"
+      tail -n 30 "$STAGE_CLUSTER_DIR"/log/slurm*.log
+      exit 1; } >&2
   awk -v ns=$(($(date +%s%N) - start)) \
     'BEGIN { printf "%.1f s from sbatch to the end of the job\n", ns / 1e9 }'
 }

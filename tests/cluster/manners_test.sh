@@ -88,16 +88,16 @@ test_ownership() {
 test_cost_without_flag() {
   local i with=() without=()
   STAGE_CLUSTER_DIR=$D.plain STAGE_CLUSTER_PLUGIN=off cluster up $NODES || fail "the second cluster"
-  for i in 0 1 2 3 4 5 6 7 8 9 10; do
+  for i in {1..15}; do
     with+=("$(first_line_after_ms "$D")")
     without+=("$(first_line_after_ms "$D.plain")")
   done
   STAGE_CLUSTER_DIR=$D.plain cluster down
-  check [ ${#with[@]} = 11 ]
+  check [ ${#with[@]} = 15 ]
   local a b
-  a=$(median "${with[@]}")
-  b=$(median "${without[@]}")
-  echo "    sbatch to the first user line, median of 11 jobs in turn: $a ms with the plugin, $b ms without," \
+  a=$(least "${with[@]}")
+  b=$(least "${without[@]}")
+  echo "    sbatch to the first user line, least of 15 jobs in turn: $a ms with the plugin, $b ms without," \
     "ratio $(awk "BEGIN { printf \"%.2f\", $a / $b }")"
   check [ "$a" -le $((b * 3)) ]
 }
@@ -105,6 +105,9 @@ test_cost_without_flag() {
 first_line_after_ms() { # CLUSTER-DIRECTORY
   local out=$1/home/alice/first-line.out start
   rm -f "$out"
+  # slurmctld schedules once a second: jobs at a steady pace would all meet the same moment, and the
+  # time until then is in every figure, so that only the least one tells anything.
+  sleep "0.$((RANDOM % 900 + 100))"
   start=$(date +%s%N)
   (cd / && STAGE_CLUSTER_DIR=$1 cluster as alice sbatch -N4 -o "$out" --wrap 'date +%s%N' >/dev/null) ||
     fail "sbatch"
@@ -117,8 +120,8 @@ cluster_is_free() { # CLUSTER-DIRECTORY
   [ -z "$(STAGE_CLUSTER_DIR=$1 cluster exec squeue -h)" ]
 }
 
-median() {
-  printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"
+least() {
+  printf '%s\n' "$@" | sort -n | head -n 1
 }
 
 run_tests "$@"
