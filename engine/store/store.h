@@ -31,7 +31,8 @@ struct ProvenExtent {
 };
 
 // When a file of the manifest counts as the listed object. The source must be the same for all but
-// kNone; an object without an ETag is never held by kEtag. A partial file always needs the ETag too.
+// kNone; an object without an ETag is never held by kEtag. A partial file always needs the ETag
+// too.
 enum class Compare {
   kEtag,  // ETag and size
   kSize,  // size
@@ -39,16 +40,16 @@ enum class Compare {
 };
 
 struct StagingOptions {
-  bool direct = true;          // O_DIRECT where the file system takes it
-  unsigned writers = 4;        // threads
+  bool direct = true;    // O_DIRECT where the file system takes it
+  unsigned writers = 4;  // threads
   Compare compare = Compare::kEtag;
   double partial_keep_s = 86400;
 };
 
 // What this rank already has of a listing; index = object.
 struct Presence {
-  bool published = false;                       // DEST exists, is valid, and is exactly this model
-  std::vector<bool> held;                       // whole file, according to a valid manifest
+  bool published = false;  // DEST exists, is valid, and is exactly this model
+  std::vector<bool> held;  // whole file, according to a valid manifest
   std::vector<std::vector<ProvenExtent>> partial;  // from an adopted journal, re-read and verified
 };
 
@@ -58,14 +59,14 @@ struct Write {
   std::uint32_t object = 0;
   std::uint64_t offset = 0, length = 0;
   const std::byte* data = nullptr;
-  Digest digest;                      // goes to the journal
-  std::function<void(Status)> done;   // once, on a writer thread; must not block
+  Digest digest;                     // goes to the journal
+  std::function<void(Status)> done;  // once, on a writer thread; must not block
 };
 
 class Staging {
  public:
-  // Without publish(): keeps or removes partial data by options. Writes that have not begun end with
-  // kStopped; no callback runs after the destructor returns.
+  // Without publish(): keeps or removes partial data by options. Writes that have not begun end
+  // with kStopped; no callback runs after the destructor returns.
   virtual ~Staging() = default;
 
   // Looks, and takes over or removes what dead runs left next to the destination. Call once, first.
@@ -107,12 +108,12 @@ class Staging {
   // Removes partial data now (integrity failures, ENOSPC).
   virtual void discard() = 0;
 
-  virtual bool direct() const = 0;             // is O_DIRECT in use
+  virtual bool direct() const = 0;  // is O_DIRECT in use
   virtual std::uint64_t bytes_written() const = 0;
 };
 
-// Checks DEST (absolute, parent reachable, no link where DEST is, nothing there that is not ours) and
-// takes hold of its parent by descriptor. Creates missing parents, 0755, as the calling user.
+// Checks DEST (absolute, parent reachable, no link where DEST is, nothing there that is not ours)
+// and takes hold of its parent by descriptor. Creates missing parents, 0755, as the calling user.
 // Errors: kDestination, kUsage for a path that can never work.
 Result<std::unique_ptr<Staging>> open_staging(const std::string& destination,
                                               const StagingOptions& options);

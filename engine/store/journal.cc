@@ -1,0 +1,249 @@
+#include "engine/store/journal.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <limits>
+#include <unordered_map>
+
+#include "engine/store/errors.h"
+#include "engine/store/names.h"
+#include "engine/store/tree.h"
+
+namespace stage_model::store {
+namespace {
+
+constexpr std::string_view kMagic = "SMJOURN1";
+constexpr std::uint32_t kMaxRecord = 64 << 10;
+
+enum Kind : char { kHeader = 'H', kObject = 'O', kExtent = 'E', kRelease = 'R' };
+
+// Builds one payload.
+class Packer {
+ public:
+  explicit Packer(Kind kind) : out_(1, kind) {}
+  Packer& number(std::uint64_t value) {
+    append_number(value, 8, &out_);
+    return *this;
+  }
+  Packer& number32(std::uint32_t value) {
+    append_number(value, 4, &out_);
+    return *this;
+  }
+  Packer& text(std::string_view value) {
+    number(value.size());
+    out_ += value;
+    return *this;
+  }
+  std::string record() const {
+    std::string record;
+    append_number(out_.size(), 4, &record);
+    record += out_;
+    append_number(XXH3_64bits(out_.data(), out_.size()), 8, &record);
+    return record;
+  }
+
+ private:
+  static void append_number(std::uint64_t value, int bytes, std::string* out) {
+    for (int i = 0; i < bytes; ++i) *out += static_cast<char>(value >> (8 * i) & 0xff);
+  }
+  std::string out_;
+};
+
+// Takes values off the front; once something is missing, all that follows is empty and ok() false.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view in) : in_(in) {}
+  std::uint64_t number(unsigned bytes = 8) {
+    std::uint64_t value = 0;
+    const std::string_view raw = take(bytes);
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(raw[i])) << (8 * i);
+    }
+    return value;
+  }
+  std::string_view text() { return take(number()); }
+  std::string_view take(std::uint64_t length) {
+    if (length > in_.size()) {
+      ok_ = false;
+      in_ = {};
+      return {};
+    }
+    const std::string_view taken = in_.substr(0, length);
+    in_.remove_prefix(length);
+    return taken;
+  }
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && in_.empty(); }
+
+ private:
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+// The next whole record's payload, or empty at the end or at the first damage.
+std::string_view next_payload(Unpacker* in) {
+  const std::uint64_t length = in->number(4);
+  if (length == 0 || length > kMaxRecord) return {};
+  const std::string_view payload = in->take(length);
+  const std::uint64_t sum = in->number();
+  if (!in->ok() || sum != XXH3_64bits(payload.data(), payload.size())) return {};
+  return payload;
+}
+
+bool read_header(Unpacker in, JournalHeader* header) {
+  header->destination = in.text();
+  header->source = in.text();
+  header->owner.pid = in.number();
+  header->owner.started = in.number();
+  header->owner.boot = in.text();
+  header->owner.namespaces = in.text();
+  return in.done() && header->owner.pid > 0 &&
+         header->owner.pid <= std::numeric_limits<std::int32_t>::max();
+}
+
+using ById = std::unordered_map<std::uint32_t, std::size_t>;
+
+bool read_object(Unpacker in, Journal* journal, ById* by_id) {
+  JournalObject object;
+  object.id = static_cast<std::uint32_t>(in.number(4));
+  object.size = in.number();
+  object.name = in.text();
+  object.etag = in.text();
+  if (!in.done() || !safe_name(object.name)) return false;
+  if (!by_id->emplace(object.id, journal->objects.size()).second) return false;
+  journal->objects.push_back(std::move(object));
+  return true;
+}
+
+bool read_extent(Unpacker in, Journal* journal, const ById& by_id) {
+  const auto object = by_id.find(static_cast<std::uint32_t>(in.number(4)));
+  ProvenExtent extent;
+  extent.offset = in.number();
+  extent.length = in.number();
+  extent.digest.low = in.number();
+  extent.digest.high = in.number();
+  if (!in.done() || object == by_id.end()) return false;
+  JournalObject& owner = journal->objects[object->second];
+  if (extent.length == 0 || extent.offset > owner.size ||
+      extent.length > owner.size - extent.offset || extent.offset % plan::kAlignment != 0) {
+    return false;
+  }
+  owner.extents.push_back(extent);
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t Journal::claimed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const JournalObject& object : objects) {
+    for (const ProvenExtent& extent : object.extents) bytes += extent.length;
+  }
+  return bytes;
+}
+
+Result<Journal> parse_journal(std::string_view bytes) {
+  Unpacker in(bytes);
+  Journal journal;
+  if (in.take(kMagic.size()) != kMagic) {
+    return fail(ExitCode::kDestination, "journal has another format");
+  }
+  const std::string_view first = next_payload(&in);
+  if (first.empty() || first[0] != kHeader ||
+      !read_header(Unpacker(first.substr(1)), &journal.header)) {
+    return fail(ExitCode::kDestination, "journal has no valid header");
+  }
+  ById by_id;
+  for (;;) {
+    const std::string_view payload = next_payload(&in);
+    if (payload.empty()) return journal;
+    const Unpacker rest(payload.substr(1));
+    bool good = false;
+    if (payload[0] == kObject) good = read_object(rest, &journal, &by_id);
+    if (payload[0] == kExtent) good = read_extent(rest, &journal, by_id);
+    if (payload[0] == kRelease) good = journal.released = true;
+    if (!good) return journal;
+  }
+}
+
+std::string encode_header(const JournalHeader& header) {
+  return std::string(kMagic) + Packer(kHeader)
+                                   .text(header.destination)
+                                   .text(header.source)
+                                   .number(header.owner.pid)
+                                   .number(header.owner.started)
+                                   .text(header.owner.boot)
+                                   .text(header.owner.namespaces)
+                                   .record();
+}
+
+std::string encode_object(std::uint32_t id, const plan::Object& object) {
+  return Packer(kObject)
+      .number32(id)
+      .number(object.size)
+      .text(object.name)
+      .text(object.etag)
+      .record();
+}
+
+std::string encode_extent(std::uint32_t id, const ProvenExtent& extent) {
+  return Packer(kExtent)
+      .number32(id)
+      .number(extent.offset)
+      .number(extent.length)
+      .number(extent.digest.low)
+      .number(extent.digest.high)
+      .record();
+}
+
+std::string encode_release() { return Packer(kRelease).record(); }
+
+Result<std::unique_ptr<JournalWriter>> JournalWriter::create(int temp_dir,
+                                                             const JournalHeader& header,
+                                                             const std::string& shown) {
+  Fd fd = open_beneath(temp_dir, kJournalPath, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0600);
+  if (!fd) return disk_error("create", shown, errno);
+  std::unique_ptr<JournalWriter> writer(new JournalWriter(std::move(fd)));
+  if (const int error = writer->append(encode_header(header)); error != 0) {
+    return disk_error("write", shown, error);
+  }
+  return writer;
+}
+
+int JournalWriter::append(std::string_view record) {
+  const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
+  while (!record.empty()) {
+    const ssize_t put = ::write(fd_.get(), record.data(), record.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) {
+      const int error = put < 0 ? errno : EIO;
+      // Half a record would hide all that follow it.
+      return before >= 0 && ::ftruncate(fd_.get(), before) == 0 ? error : EIO;
+    }
+    record.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return 0;
+}
+
+int JournalWriter::extents(std::uint32_t id, const plan::Object& object,
+                           const std::vector<ProvenExtent>& extents) {
+  std::string records;
+  for (const ProvenExtent& extent : extents) records += encode_extent(id, extent);
+  const std::lock_guard lock(mutex_);
+  if (known_.size() <= id) known_.resize(std::size_t{id} + 1);
+  if (!known_[id]) records.insert(0, encode_object(id, object));
+  const int error = append(records);
+  if (error == 0) known_[id] = true;
+  return error;
+}
+
+int JournalWriter::release() {
+  const std::lock_guard lock(mutex_);
+  return append(encode_release());
+}
+
+}  // namespace stage_model::store

@@ -1,0 +1,61 @@
+// What the steps of one staging share. Filled in this order: presence, prepare, seal, publish.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/store/destination.h"
+#include "engine/store/leftovers.h"
+#include "engine/store/manifest.h"
+#include "engine/store/seams.h"
+#include "engine/store/store.h"
+#include "engine/store/temp_directory.h"
+
+namespace stage_model::store {
+
+// Where an object's bytes come from.
+enum class Origin : std::uint8_t {
+  kTransfer,     // all of them are still to come
+  kPartial,      // some are in the adopted directory
+  kDestination,  // held in DEST: to be linked
+  kAdopted,      // held in an adopted directory that was sealed: to be moved
+  kCopied,       // was kDestination, on a file system without hard links
+};
+
+struct Item {
+  Origin origin = Origin::kTransfer;
+  const Manifest::File* record = nullptr;  // held: what the manifest says of it
+  std::vector<ProvenExtent> proven;        // kPartial
+
+  bool held() const { return record != nullptr; }
+};
+
+struct State {
+  Destination destination;
+  StagingOptions options;
+  Seams seams;
+
+  const plan::Listing* listing = nullptr;
+  std::vector<Item> items;  // one per object
+  bool published = false;   // DEST is exactly this model: nothing to do
+  Fd dest_dir;              // DEST at presence; invalid: not there
+  std::optional<Manifest> dest_manifest;
+  std::list<Manifest::File> newer_records;  // of a DEST that appeared after presence
+  std::unique_ptr<Adopted> adopted;
+  std::optional<TempDirectory> temp;
+
+  std::atomic<bool> direct{true};
+  std::atomic<bool> full{false};  // ran out of space: partial data goes
+  bool sealed = false;
+
+  // For messages.
+  std::string shown(std::uint32_t object) const;
+  std::string temp_path() const;
+};
+
+}  // namespace stage_model::store
