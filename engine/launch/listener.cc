@@ -1,0 +1,179 @@
+#include "engine/launch/listener.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "engine/launch/handshake.h"
+#include "engine/launch/ports.h"
+
+namespace stage_model::launch {
+namespace {
+
+constexpr int kBacklog = 512;
+constexpr std::size_t kSpareGreetings = 64;
+
+// A listening socket on every address of the machine, or -1 with errno. Both families where the
+// kernel has IPv6: a node may be known to its peers by either.
+int listen_on(std::uint16_t port) {
+  const int one = 1;
+  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd >= 0) {
+    const int zero = 0;
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    sockaddr_in6 any{};
+    any.sin6_family = AF_INET6;
+    any.sin6_addr = in6addr_any;
+    any.sin6_port = htons(port);
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0 &&
+        listen(fd, kBacklog) == 0) {
+      return fd;
+    }
+    const int error = errno;
+    close(fd);
+    errno = error;
+    if (error == EADDRINUSE) return -1;
+  }
+  fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_ANY);
+  any.sin_port = htons(port);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0 &&
+      listen(fd, kBacklog) == 0) {
+    return fd;
+  }
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+Listener::Listener(Loop& loop, Authenticator& authenticator, const Tree& tree, std::string job,
+                   OnLinked on_linked)
+    : loop_(loop),
+      authenticator_(authenticator),
+      tree_(tree),
+      job_(std::move(job)),
+      on_linked_(std::move(on_linked)) {}
+
+Listener::~Listener() { stop(); }
+
+Status Listener::start(const PortRange& range) {
+  for (const std::uint16_t port : port_sequence(job_, range)) {
+    fd_ = listen_on(port);
+    if (fd_ >= 0) break;
+    if (errno == EADDRINUSE || errno == EACCES) continue;
+    return fail(ExitCode::kFabric,
+                fmt::format("cannot listen on port {}: {}", port, std::strerror(errno)));
+  }
+  if (fd_ < 0) {
+    return fail(ExitCode::kFabric,
+                fmt::format("no free port from {} to {}; widen [ports] launcher in "
+                            "stage_model.toml",
+                            range.first, range.last));
+  }
+  loop_.watch(fd_, POLLIN, [this](short) { on_connection(); });
+  return {};
+}
+
+void Listener::stop() {
+  while (!greetings_.empty()) drop(greetings_.begin());
+  if (fd_ < 0) return;
+  loop_.unwatch(fd_);
+  close(fd_);
+  fd_ = -1;
+}
+
+std::string Listener::problem_of(std::uint32_t child) const {
+  const auto found = problems_.find(child);
+  return found == problems_.end() ? std::string() : found->second;
+}
+
+void Listener::on_connection() {
+  for (int batch = 0; batch < kBacklog; ++batch) {
+    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    // An honest greeting takes milliseconds, so when there are too many the oldest goes: strangers
+    // that connect and say nothing cannot keep the others out.
+    if (greetings_.size() >= tree_.children().size() + kSpareGreetings) drop(greetings_.begin());
+    const Place place = greetings_.emplace(greetings_.end());
+    place->link = Link::create(loop_, fd);
+    place->link->set_handlers([this, place](const Frame& frame) { on_frame(place, frame); },
+                              [this, place](const std::string&) { drop(place); });
+    place->timer = loop_.after(kGreetingTimeout, [this, place] { drop(place); });
+  }
+}
+
+void Listener::drop(Place place) {
+  loop_.cancel(place->timer);
+  place->link->set_handlers(nullptr, nullptr);
+  place->link->close();
+  greetings_.erase(place);
+}
+
+void Listener::on_frame(Place place, const Frame& frame) {
+  if (frame.type == MessageType::kHello && !place->hello_seen) {
+    on_hello(place, frame);
+  } else if (frame.type == MessageType::kProof && place->hello_seen) {
+    on_proof(place, frame);
+  } else {
+    drop(place);
+  }
+}
+
+void Listener::on_hello(Place place, const Frame& frame) {
+  const std::optional<Hello> hello = decode_hello(frame.body);
+  const Subtree* child = hello ? tree_.child_towards(hello->child) : nullptr;
+  const bool mine = hello && hello->job == job_ && hello->parent == tree_.me() &&
+                    child != nullptr && child->head == hello->child &&
+                    linked_.count(hello->child) == 0;
+  if (!mine) {
+    place->link->send(MessageType::kDeny, "");
+    drop(place);
+    return;
+  }
+  place->hello_seen = true;
+  place->claim = {Claim::Role::kChild, job_,         hello->child,
+                  tree_.me(),          hello->nonce, random_bytes(kNonceSize)};
+  place->link->send(MessageType::kChallenge, place->claim.parent_nonce);
+}
+
+void Listener::on_proof(Place place, const Frame& frame) {
+  const std::uint32_t child = place->claim.child;
+  const Result<std::string> child_share = authenticator_.verify(place->claim, frame.body);
+  if (!child_share || linked_.count(child) != 0) {
+    if (!child_share) problems_[child] = child_share.error().message;
+    drop(place);
+    return;
+  }
+  Claim own = place->claim;
+  own.role = Claim::Role::kParent;
+  const Result<Proof> proof = authenticator_.prove(own);
+  if (!proof) {
+    problems_[child] = proof.error().message;
+    drop(place);
+    return;
+  }
+  const std::shared_ptr<Link> link = place->link;
+  const LinkKeys keys = make_keys(*child_share, proof->share, own);
+  link->send(MessageType::kWelcome, proof->credential);
+  link->secure(keys.down, keys.up);
+  link->set_handlers(nullptr, nullptr);
+  loop_.cancel(place->timer);
+  greetings_.erase(place);
+  linked_.insert(child);
+  on_linked_(child, link);
+}
+
+}  // namespace stage_model::launch

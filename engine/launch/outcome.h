@@ -1,0 +1,65 @@
+// How a staging ended, and how one of several reports is chosen as its cause.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "stage_model/exit_code.h"
+#include "stage_model/request.h"
+
+namespace stage_model::launch {
+
+// How much a report tells: when one thing goes wrong, every node reports something within
+// milliseconds, and all but one of the reports are consequences.
+enum class Weight : std::uint32_t {
+  kExit = 10,          // an engine ended with a status and no reason
+  kNoFinalize = 12,    // … or with status 0 before its work was done
+  kEngineFabric = 20,  // an engine's own reason, when it is one that a dying peer gives it too
+  kAbort = 25,         // MPI_Abort
+  kLost = 30,          // a launcher or its node is gone
+  kSignal = 35,        // an engine was killed
+  kStalled = 40,       // an engine said nothing, or did not start
+  kDeadline = 45,
+  kMissing = 50,  // a node never came
+  kLocal = 60,    // this launcher could not do its part (directory, PMIx, exec)
+  kEngine = 70,   // an engine's own reason
+  kCancelled = 90,
+};
+
+struct Report {
+  Weight weight = Weight::kExit;
+  ExitCode code = ExitCode::kStopped;
+  std::string node;    // where it was seen; "" for one that is no node's
+  std::string reason;  // one line
+};
+
+struct Outcome {
+  bool staged = false;
+  ExitCode code = ExitCode::kStopped;
+  std::string node;
+  std::string reason;
+};
+
+// Keeps the most telling report; of equals the first.
+class Verdict {
+ public:
+  void add(const Report& report);
+  bool empty() const { return !best_.has_value(); }
+  const Report& best() const { return *best_; }  // requires !empty()
+
+ private:
+  std::optional<Report> best_;
+};
+
+// One line: control characters become spaces, and the length is bounded.
+std::string one_line(std::string text);
+
+Weight weight_of_engine_reason(ExitCode code);
+
+// Writes the record of the request's record_dir, keeping what the plugin wrote there. A directory
+// that was there when the launcher began and is gone now is not made again. Returns a line for
+// stderr where it could not be written; the exit code does not depend on it.
+std::string write_outcome(const Request& request, const Outcome& outcome, bool had_directory);
+
+}  // namespace stage_model::launch
