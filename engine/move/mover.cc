@@ -46,7 +46,7 @@ tl::expected<MoveStats, cast::Cause> Mover::run() {
   if (fabric_.rank() == 0) sequencer_.emplace(job_.assignment.shards, to_move_, options_.take_over);
   if (!alone_) {
     control_.emplace(fabric_);
-    lanes_.emplace(fabric_, options_.lanes);
+    lanes_.emplace(fabric_, options_.lanes, job_.assignment.audiences);
   }
   last_progress_ = clock_.now();
   while (!finished()) {
@@ -88,6 +88,7 @@ bool Mover::step() {
     fail_here(ok.error());
     did = true;
   }
+  settle();
   return did;
 }
 
@@ -323,6 +324,13 @@ bool Mover::post_broadcasts() {
   const auto me = static_cast<std::uint32_t>(fabric_.rank());
   while (!order_.empty() && lanes_->in_flight() < options_.pipeline) {
     const cast::Entry& entry = order_.front();
+    const std::uint32_t audience = job_.assignment.audience[entry.chunk];
+    if (!lanes_->takes_part(audience)) {
+      ++posted_;
+      order_.pop_front();
+      did = true;
+      continue;
+    }
     std::byte* buffer = nullptr;
     if (entry.root == me) {
       Work& work = work_.at(entry.chunk);
@@ -336,8 +344,8 @@ bool Mover::post_broadcasts() {
       std::copy(std::begin(entry.check), std::end(entry.check), work.check);
     }
     stats_.bcast.start(clock_.now());
-    lanes_->post(posted_, static_cast<int>(entry.root), buffer,
-                 job_.layout.chunks[entry.chunk].length, entry.chunk);
+    lanes_->post(posted_, audience, entry.root, buffer, job_.layout.chunks[entry.chunk].length,
+                 entry.chunk);
     ++posted_;
     order_.pop_front();
     did = true;
@@ -425,18 +433,23 @@ void Mover::drop_unannounced() {
   end_fetching();
   granted_.clear();
   to_read_.clear();
-  if (!stopped_) return;
-  // Chunks that were announced but not sequenced will never be broadcast.
+}
+
+// Chunks that were announced but not sequenced before the stop will never be broadcast. Done
+// between events, since it removes chunks that an event's handler may be looking at.
+void Mover::settle() {
+  if (!stopped_ || settled_) return;
+  settled_ = true;
+  std::vector<std::uint32_t> dropped;
   for (auto& [chunk, work] : work_) {
-    if (!work.owner || work.fetches > 0 || work.hashing || work.broadcast_done) continue;
-    const bool sequenced =
-        std::any_of(order_.begin(), order_.end(),
-                    [&, id = chunk](const cast::Entry& entry) { return entry.chunk == id; });
-    if (!sequenced && !work.posted) work.broadcast_done = true;
+    if (!work.owner || work.fetches > 0 || work.hashing || work.posted) continue;
+    const bool sequenced = std::any_of(order_.begin(), order_.end(),
+                                       [&, id = chunk](const auto& e) { return e.chunk == id; });
+    if (sequenced) continue;
+    work.broadcast_done = true;
+    dropped.push_back(chunk);
   }
-  std::vector<std::uint32_t> chunks;
-  for (const auto& [chunk, work] : work_) chunks.push_back(chunk);
-  for (const std::uint32_t chunk : chunks) finish_if_done(chunk);
+  for (const std::uint32_t chunk : dropped) finish_if_done(chunk);
 }
 
 void Mover::watch() {

@@ -113,6 +113,7 @@ class Mover {
   void fail_here(const Error& error);
   void stop_all(const cast::Cause& cause);
   void drop_unannounced();
+  void settle();
   void end_fetching();
   bool finished() const;
   void watch();
@@ -150,6 +151,7 @@ class Mover {
 
   std::optional<Error> failed_here_;
   std::optional<cast::Cause> stopped_;
+  bool settled_ = false;
   double last_progress_ = 0;
   std::vector<store::Digest> digests_;
   MoveStats stats_;

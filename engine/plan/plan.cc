@@ -98,34 +98,113 @@ Layout lay_out(const Listing& listing, const std::vector<std::uint32_t>& group,
   return layout;
 }
 
+namespace {
+
+using Ranks = std::vector<std::uint32_t>;
+
+Ranks holders_of(std::uint32_t chunk, const std::vector<Bits>& holders) {
+  Ranks having;
+  for (std::uint32_t rank = 0; rank < holders.size(); ++rank) {
+    if (holders[rank].test(chunk)) having.push_back(rank);
+  }
+  return having;
+}
+
+// The sets of holders whose lacking ranks are worth a communicator: the biggest by bytes.
+std::vector<Ranks> biggest_sets(const std::map<Ranks, std::uint64_t>& bytes, std::size_t ranks) {
+  std::vector<std::pair<std::uint64_t, Ranks>> order;
+  for (const auto& [having, sum] : bytes) {
+    if (having.size() + 1 < ranks) order.emplace_back(sum, having);  // one lacking rank needs none
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<Ranks> sets;
+  for (std::size_t i = 0; i < std::min(order.size(), kMaxSets); ++i)
+    sets.push_back(order[i].second);
+  return sets;
+}
+
+// Evenly spread, so that neighbours in the network are not all roots.
+Ranks spread(const Ranks& having, std::size_t at_most) {
+  if (having.size() <= at_most) return having;
+  Ranks some;
+  for (std::size_t i = 0; i < at_most; ++i) some.push_back(having[i * having.size() / at_most]);
+  return some;
+}
+
+// Sends what some ranks hold to those that lack it.
+class Resends {
+ public:
+  Resends(Assignment& result, std::vector<Ranks> sets, std::size_t ranks)
+      : result_(result), sets_(std::move(sets)), ranks_(ranks) {}
+
+  void add(std::uint32_t chunk, const Ranks& having, std::uint64_t bytes) {
+    const bool own_set = std::find(sets_.begin(), sets_.end(), having) != sets_.end();
+    auto at = roots_.find(having);
+    if (at == roots_.end()) {
+      at = roots_.try_emplace(having, own_set ? spread(having, kRootsPerSet) : having).first;
+    }
+    const std::uint32_t root = at->second.give(bytes);
+    result_.resends[root].push_back(chunk);
+    if (own_set || having.size() + 1 == ranks_) result_.audience[chunk] = audience(having, root);
+  }
+
+ private:
+  std::uint32_t audience(const Ranks& having, std::uint32_t root) {
+    const auto [at, fresh] =
+        numbers_.try_emplace({having, root}, static_cast<std::uint32_t>(result_.audiences.size()));
+    if (fresh) {
+      Ranks members;
+      for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        if (rank == root || !std::binary_search(having.begin(), having.end(), rank))
+          members.push_back(rank);
+      }
+      result_.audiences.push_back(std::move(members));
+    }
+    return at->second;
+  }
+
+  Assignment& result_;
+  std::vector<Ranks> sets_;
+  std::size_t ranks_;
+  std::map<Ranks, LeastLoaded> roots_;
+  std::map<std::pair<Ranks, std::uint32_t>, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
 Assignment assign(const Layout& layout, const std::vector<Bits>& holders,
                   const std::vector<std::uint32_t>& downloaders, std::size_t ranks) {
   Assignment result;
   result.shards.resize(ranks);
   result.resends.resize(ranks);
   result.shard_bytes.resize(ranks);
+  result.audience.assign(layout.chunks.size(), Assignment::kEveryone);
   std::vector<std::uint32_t> order(layout.chunks.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return layout.chunks[a].bytes > layout.chunks[b].bytes;
   });
+  std::vector<Ranks> having(layout.chunks.size());
+  std::map<Ranks, std::uint64_t> bytes_by_set;
+  for (std::uint32_t chunk = 0; chunk < having.size(); ++chunk) {
+    having[chunk] = holders_of(chunk, holders);
+    if (!having[chunk].empty() && having[chunk].size() < ranks) {
+      bytes_by_set[having[chunk]] += layout.chunks[chunk].bytes;
+    }
+  }
   LeastLoaded download(downloaders);
-  std::map<std::vector<std::uint32_t>, LeastLoaded> resend;
+  Resends resends(result, biggest_sets(bytes_by_set, ranks), ranks);
   for (const std::uint32_t chunk : order) {
-    std::vector<std::uint32_t> having;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      if (holders[rank].test(chunk)) having.push_back(rank);
-    }
-    if (having.size() == ranks) continue;
+    if (having[chunk].size() == ranks) continue;
     const std::uint64_t bytes = layout.chunks[chunk].bytes;
-    if (having.empty()) {
-      const std::uint32_t rank = download.give(bytes);
-      result.shards[rank].push_back(chunk);
-      result.shard_bytes[rank] += bytes;
-    } else {
-      auto at = resend.try_emplace(having, having).first;
-      result.resends[at->second.give(bytes)].push_back(chunk);
+    if (!having[chunk].empty()) {
+      resends.add(chunk, having[chunk], bytes);
+      continue;
     }
+    const std::uint32_t rank = download.give(bytes);
+    result.shards[rank].push_back(chunk);
+    result.shard_bytes[rank] += bytes;
   }
   return result;
 }

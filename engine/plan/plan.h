@@ -61,11 +61,21 @@ struct Assignment {
   // Chunks that some but not all hold: a holder reads them from disk and is their root.
   std::vector<std::vector<std::uint32_t>> resends;  // rank → chunks
   std::vector<std::uint64_t> shard_bytes;           // rank → bytes to download
+  // Who takes part in a chunk's broadcast: everyone, or for a chunk that is resent its root and the
+  // ranks that lack it. Few sets, since each of more than two ranks costs a communicator.
+  static constexpr std::uint32_t kEveryone = UINT32_MAX;
+  std::vector<std::vector<std::uint32_t>> audiences;  // ranks, ascending
+  std::vector<std::uint32_t> audience;  // chunk → index into audiences, or kEveryone
 };
 
 // holders[rank].test(chunk). downloaders: the ranks that may download, ascending.
 // LPT: longest processing time first (Graham 1969): chunks by size descending, each to the rank
 // with the least so far; ties by chunk and rank number.
+// What some ranks hold: the kMaxSets commonest sets of lacking ranks (by bytes) get audiences of
+// their own, each with up to kRootsPerSet roots; the rest goes to everyone, and who has the chunk
+// throws it away.
+inline constexpr std::size_t kMaxSets = 8;
+inline constexpr std::size_t kRootsPerSet = 4;
 Assignment assign(const Layout& layout, const std::vector<Bits>& holders,
                   const std::vector<std::uint32_t>& downloaders, std::size_t ranks);
 

@@ -140,6 +140,27 @@ TEST(Assign, WhatSomeHoldIsSentByAHolderAndWhatAllHoldIsNotMoved) {
   EXPECT_EQ(sum.resend_bytes, kMiB);
 }
 
+TEST(Assign, AudiencesLeaveOutWhoHoldsTheChunkAlready) {
+  const Listing listing = sized(std::vector<std::uint64_t>(12, kMiB));
+  const Layout layout = lay_out(listing, std::vector<std::uint32_t>(12, 0), kMiB);
+  std::vector<Bits> three(16, Bits(12));
+  std::vector<Bits> fifteen(16, Bits(12));
+  for (std::uint32_t c = 0; c < 12; ++c) {
+    for (const std::uint32_t rank : {3, 7, 11}) three[rank].set(c);
+    for (std::uint32_t rank = 0; rank < 15; ++rank) fifteen[rank].set(c);
+  }
+  const Assignment some = assign(layout, three, all_ranks(16), 16);
+  ASSERT_EQ(some.audiences.size(), 3u) << "one for each root";
+  for (const auto& ranks : some.audiences) EXPECT_EQ(ranks.size(), 14u);
+  EXPECT_EQ(some.resends[3].size(), 4u);
+  const Assignment most = assign(layout, fifteen, all_ranks(16), 16);
+  for (const auto& ranks : most.audiences) {
+    ASSERT_EQ(ranks.size(), 2u);
+    EXPECT_EQ(ranks[1], 15u);
+  }
+  EXPECT_EQ(balance(listing, layout, most).download_bytes, 0u);
+}
+
 TEST(ChunkSize, BoundedPowerOfTwo) {
   EXPECT_EQ(default_chunk_size(0, 1), 256u << 10);
   EXPECT_EQ(default_chunk_size(1ull << 50, 4096), 64u << 20);
