@@ -28,7 +28,7 @@ std::string reason(const Failure& failure) {
           "--max-bandwidth",
           place(failure), failure.response.status);
     case Kind::kServer:
-      return failure.response.status != 0
+      return failure.response.status >= 400
                  ? fmt::format("{} answers HTTP {}: the service is in trouble, try later",
                                place(failure), failure.response.status)
                  : fmt::format("{}: {}", place(failure), failure.detail);
