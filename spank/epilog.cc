@@ -28,7 +28,8 @@ Named named_by_others(const std::string& state_dir) {
   for (std::filesystem::directory_iterator it(state_dir, error), end; !error && it != end;
        it.increment(error)) {
     const std::string job = it->path().filename().string();
-    if (!valid_job(job)) continue;
+    std::error_code ignored;
+    if (!valid_job(job) || !it->is_directory(ignored)) continue;
     const auto record = read_record(state_dir, job);
     if (!record) named.everything = true;
     if (!record || !record->found) continue;

@@ -124,9 +124,10 @@ Result<LauncherEnd> run_launcher(const LauncherRun& run) {
   LauncherEnd result;
   std::optional<Clock::time_point> told;  // when SIGTERM went out
   bool killed = false;
-  const auto tell = [&] {
+  const auto tell = [&](LauncherStop why) {
     launcher->signal(SIGTERM);
     told = Clock::now();
+    result.stop = why;
   };
   const auto seconds_since = [](Clock::time_point when) {
     return std::chrono::duration<double>(Clock::now() - when).count();
@@ -137,15 +138,14 @@ Result<LauncherEnd> run_launcher(const LauncherRun& run) {
       result.text = end->text();
       return result;
     }
-    if (g_stop != 0 && !told) told = Clock::now();
+    if (g_stop != 0 && !told) tell(LauncherStop::kHookStopped);
     if (watcher) {
       // Whatever else ended the watcher says nothing about the job.
       if (const auto end = watcher->poll(); end && !end->by_signal && end->number == 0 && !told) {
-        result.cancelled = true;
-        tell();
+        tell(LauncherStop::kJobOver);
       }
     }
-    if (!told && seconds_since(start) > run.term_after_s) tell();
+    if (!told && seconds_since(start) > run.term_after_s) tell(LauncherStop::kDeadline);
     if (told && !killed && seconds_since(*told) > run.kill_wait_s) {
       launcher->signal(SIGKILL);
       killed = true;

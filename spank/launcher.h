@@ -24,9 +24,13 @@ struct LauncherRun {
   std::function<bool()> job_is_over;
 };
 
+// Why it ended, where that was not its own doing.
+enum class LauncherStop { kNone, kJobOver, kDeadline, kHookStopped };
+
+// For a record that the launcher did not bring to an end itself.
 struct LauncherEnd {
-  std::string text;  // how the process ended, for a record that it did not write itself
-  bool cancelled = false;
+  std::string text;  // how the process ended
+  LauncherStop stop = LauncherStop::kNone;
 };
 
 // Blocks until the launcher is gone. SIGTERM, SIGINT and SIGHUP to this process go to it.

@@ -114,6 +114,7 @@ int slurm_spank_init(spank_t handle, int count, char** values) {
       return kFine;
     }
     if (context == Context::kLocal || context == Context::kAllocator) {
+      forget_parent_job(*slurm);
       g_submit = new Submit(*g_arguments);
     }
     if (context == Context::kRemote) g_step = new Step(*g_arguments);

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -39,8 +39,8 @@ std::string prolog_variable(const std::string& name) {
 double deadline(Slurm& slurm, const Config& config) {
   const auto limit = slurm.prolog_timeout();
   if (!limit) return config.deadline_s;
-  const double margin = 2 * config.kill_wait_s + 5;
-  return std::min(config.deadline_s, std::max(*limit - margin, *limit / 2));
+  const double margin = 2 * config.kill_wait_s + 10;
+  return std::min(config.deadline_s, std::max(*limit - margin, *limit / 3));
 }
 
 Status write_request_file(const std::string& path, const Request& request) {
@@ -64,6 +64,21 @@ std::string disk_fault(const std::string& root) {
   // A full disk is full of somebody's models, not broken.
   if (error == 0 || error == ENOSPC || error == EDQUOT || error == EEXIST) return {};
   return root + ": " + errno_text(error);
+}
+
+std::string why_pending(const LauncherEnd& end, double deadline_s) {
+  switch (end.stop) {
+    case LauncherStop::kJobOver:
+      return "the job ended while its model was being staged";
+    case LauncherStop::kDeadline:
+      return "the staging was not done after " + std::to_string(std::lround(deadline_s)) +
+             " s (limits.deadline_s, or slurm.conf's limit on prologs)";
+    case LauncherStop::kHookStopped:
+      return "slurmd stopped the prolog";
+    case LauncherStop::kNone:
+      break;
+  }
+  return "the launcher ended without an outcome (" + end.text + ")";
 }
 
 void log_tail(Slurm& slurm, const std::string& path) {
@@ -166,9 +181,7 @@ class Prolog {
     if (outcome->found) record_ = outcome->record;
     if (record_.state == RecordState::kPending) {
       log_tail(slurm_, run.log_path);
-      return fail(ExitCode::kStopped,
-                  end->cancelled ? "the job ended while its model was being staged"
-                                 : "the launcher ended without an outcome (" + end->text + ")");
+      return fail(ExitCode::kStopped, why_pending(*end, request.deadline_s));
     }
     return {};
   }

@@ -2,9 +2,13 @@
 
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "spank/credentials.h"
 #include "spank/names.h"
+
+extern char** environ;
 
 namespace stage_model::spank {
 namespace {
@@ -40,7 +44,25 @@ Status check_prolog_flags(Slurm& slurm) {
   return {};
 }
 
+// Of all variables whose name contains `part`.
+void unset_matching(std::string_view part) {
+  std::vector<std::string> names;
+  for (char** item = environ; item != nullptr && *item != nullptr; ++item) {
+    const std::string_view text(*item);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.find(part) != std::string_view::npos) names.emplace_back(name);
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
 }  // namespace
+
+void forget_parent_job(Slurm& slurm) {
+  if (std::getenv("SLURM_JOB_ID") == nullptr) return;
+  unset_matching("_SPANK_OPTION_stage_model_");
+  if (slurm.context() != Context::kAllocator) return;
+  unset_matching(std::string(kStepPrefix) + kRequestVariable);
+}
 
 const char* flag_name(Flag flag) {
   switch (flag) {
@@ -96,9 +118,6 @@ Status Submit::flag(Slurm& slurm, Flag flag, const char* value) {
 
 Status Submit::finish(Slurm& slurm) {
   if (inside_allocation(slurm)) return {};
-  // A job submitted from inside a job must not look as if it had asked for what its parent did.
-  ::unsetenv((std::string(kStepPrefix) + kRequestVariable).c_str());
-
   const std::string models = environment(kModelDefault);
   if (ask_.models.empty() && !models.empty()) {  // a flag replaces the default, as in Slurm
     const auto site = this->site();

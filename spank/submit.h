@@ -15,6 +15,12 @@ namespace stage_model::spank {
 enum class Flag : int { kModel = 1, kDest, kInclude, kExclude };
 const char* flag_name(Flag flag);  // with its dashes
 
+// Slurm hands a job's options to every srun and sbatch inside that job through the environment, as
+// if they had been typed again. A step has no use for them (the record decides), and a job
+// submitted from inside a job must not stage what its parent staged. To be called before Slurm
+// looks there: in slurm_spank_init.
+void forget_parent_job(Slurm& slurm);
+
 class Submit {
  public:
   explicit Submit(PluginArguments arguments) : arguments_(std::move(arguments)) {}
