@@ -94,7 +94,7 @@ void check_limit(const std::map<std::string, std::string>& settings, const std::
         {Grade::kFail, name,
          fmt::format("{:g} s, and a staging may take {:g} s: Slurm would kill it and "
                      "drain the node; set {} to {:g} or more, or lower [limits] "
-                     "deadline in stage_model.toml",
+                     "deadline_s in stage_model.toml",
                      limit, config.deadline_s, name, config.deadline_s + kMargin)});
   } else {
     findings->push_back({Grade::kOk, name, fmt::format("{:g} s", limit)});

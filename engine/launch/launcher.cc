@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "engine/launch/assemble.h"
 #include "engine/launch/engine_environment.h"
 #include "engine/launch/node_addresses.h"
 #include "engine/launch/user_directory.h"
@@ -106,6 +107,9 @@ Outcome Launcher::run() {
 }
 
 Status Launcher::prepare() {
+  const Result<std::string> engine = find_engine(options_.engine);
+  if (!engine) return tl::unexpected(engine.error());
+  engine_path_ = *engine;
   if (!request_.user_root.empty()) {
     Status made =
         make_user_directory(request_.root, request_.user_root, request_.uid, request_.gid);
@@ -233,7 +237,7 @@ void Launcher::start_engine() {
   if (!pmix) return failed(pmix.error());
   const Run& run = request_.runs[run_];
   ChildSpec spec;
-  spec.program = options_.engine;
+  spec.program = engine_path_;
   spec.arguments = config_.options;
   spec.arguments.insert(spec.arguments.end(), run.arguments.begin(), run.arguments.end());
   spec.environment = environment(*pmix);

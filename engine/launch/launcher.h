@@ -25,7 +25,7 @@
 namespace stage_model::launch {
 
 struct LaunchOptions {
-  std::string engine;                  // absolute path
+  std::string engine;                  // name or path, see find_engine
   std::vector<std::string> inherited;  // variables that a caller by hand passes on
   bool by_hand = false;                // the engine's output goes to the caller's as well
   bool verbose = false;                // times on stderr
@@ -98,6 +98,7 @@ class Launcher {
   std::unique_ptr<SessionDirectory> session_;
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<PmixHost> pmix_;
+  std::string engine_path_;
   std::unique_ptr<EngineRun> engine_;
   std::unique_ptr<Identity> identity_;
   int signal_fd_ = -1;

@@ -79,7 +79,7 @@ Status Listener::start(const PortRange& range) {
   }
   if (fd_ < 0) {
     return fail(ExitCode::kFabric,
-                fmt::format("no free port from {} to {}; widen [ports] launcher in "
+                fmt::format("no free port from {} to {}; widen [ports] launcher_ports in "
                             "stage_model.toml",
                             range.first, range.last));
   }

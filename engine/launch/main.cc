@@ -63,20 +63,8 @@ int run(const stage_model::launch::Options& options) {
   if (!config) return refuse(config.error());
   const Result<Request> request = assemble_request(options);
   if (!request) return refuse(request.error());
-  const bool had_record_dir =
-      !request->record_dir.empty() && access(request->record_dir.c_str(), F_OK) == 0;
-  const Result<std::string> engine =
-      find_engine(options.engine.empty() ? config->engine : options.engine);
-  if (!engine) {
-    // The plugin's steps read the reason from the record.
-    write_outcome(
-        *request,
-        {false, engine.error().code, request->nodes[request->index].name, engine.error().message},
-        had_record_dir);
-    return refuse(engine.error());
-  }
   LaunchOptions launch;
-  launch.engine = *engine;
+  launch.engine = options.engine.empty() ? config->engine : options.engine;
   launch.by_hand = options.request.empty();
   launch.verbose = options.verbose;
   if (launch.by_hand) {
