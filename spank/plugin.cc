@@ -109,7 +109,8 @@ int slurm_spank_init(spank_t handle, int count, char** values) {
     const Context context = slurm->context();
     if (context == Context::kDaemon) {
       for (const std::string& word : g_arguments->unknown) {
-        slurm->error("plugstack.conf: unknown argument \"" + word + "\"; known: config=PATH");
+        slurm->error("plugstack.conf: unknown argument \"" + word +
+                     "\"; known: config=PATH, prolog=off");
       }
       return kFine;
     }
@@ -150,7 +151,8 @@ int slurm_spank_task_init(spank_t handle, int, char**) {
 int slurm_spank_job_prolog(spank_t handle, int count, char** values) {
   return guarded([&] {
     if (!prolog_is_asked()) return kFine;
-    run_prolog(*slurm_calls(handle), parse_arguments(count, values));
+    const PluginArguments arguments = parse_arguments(count, values);
+    if (arguments.prolog) run_prolog(*slurm_calls(handle), arguments);
     return kFine;
   });
 }
@@ -158,7 +160,8 @@ int slurm_spank_job_prolog(spank_t handle, int count, char** values) {
 int slurm_spank_job_epilog(spank_t handle, int count, char** values) {
   return guarded([&] {
     if (!prolog_is_asked()) return kFine;
-    run_epilog(*slurm_calls(handle), parse_arguments(count, values));
+    const PluginArguments arguments = parse_arguments(count, values);
+    if (arguments.prolog) run_epilog(*slurm_calls(handle), arguments);
     return kFine;
   });
 }

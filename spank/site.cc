@@ -13,6 +13,8 @@ PluginArguments parse_arguments(int count, char** values) {
     const std::string_view text = values[i] != nullptr ? values[i] : "";
     if (text.substr(0, kConfig.size()) == kConfig && text.size() > kConfig.size()) {
       arguments.config_path = text.substr(kConfig.size());
+    } else if (text == "prolog=off") {
+      arguments.prolog = false;
     } else {
       arguments.unknown.emplace_back(text);
     }

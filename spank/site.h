@@ -12,6 +12,7 @@ namespace stage_model::spank {
 
 struct PluginArguments {
   std::string config_path;           // config=PATH, else the default
+  bool prolog = true;                // prolog=off: the site's own scripts stage
   std::vector<std::string> unknown;  // said once, by slurmd when it starts
 };
 PluginArguments parse_arguments(int count, char** values);
