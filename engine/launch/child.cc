@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "stage_model/channel.h"
+#include "stage_model/units.h"
 
 namespace stage_model::launch {
 namespace {
@@ -163,6 +164,18 @@ Status fill_credentials(int fd, const std::vector<std::string>& credentials) {
 }
 
 }  // namespace
+
+std::string raise_memlock() {
+  rlimit limit{};
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0) return {};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  if (limit.rlim_max == RLIM_INFINITY) return {};  // without root: the child goes as far as it may
+  return fmt::format(
+      "locked memory is limited to {} and cannot be raised; TCP works, RDMA needs "
+      "LimitMEMLOCK=infinity in slurmd's unit",
+      format_size(limit.rlim_max));
+}
 
 Result<std::unique_ptr<Child>> Child::start(const ChildSpec& spec) {
   Pipes pipes;

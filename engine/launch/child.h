@@ -21,6 +21,10 @@ struct ChildSpec {
   bool switch_user = false;  // needs root; else the child keeps the caller's ids
 };
 
+// Raises this process' limit on locked memory, which the engine inherits: a child of slurmd has as
+// little as systemd gives, and RDMA then fails. Returns a line for the log where it cannot be done.
+std::string raise_memlock();
+
 class Child {
  public:
   // Errors: kStopped (no process, no descriptors), kUsage (credentials of more than 64 KiB). An

@@ -79,6 +79,7 @@ void Connector::on_resolved(const Result<std::vector<Address>>& addresses) {
   }
   addresses_ = *addresses;
   problem_.clear();
+  tells_ = Tells::kNothing;
   begin_round();
 }
 
@@ -103,17 +104,21 @@ void Connector::try_next() {
   if (fd_ < 0 ||
       (connect(fd_, reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0 &&
        errno != EINPROGRESS)) {
-    next_after_failure(std::strerror(errno));
+    next_after_failure(Tells::kRefused, std::strerror(errno));
     return;
   }
   loop_.watch(fd_, POLLOUT, [this](short) { on_connected(); });
-  timer_ = loop_.after(kConnectTimeout, [this] { next_after_failure("connection timed out"); });
+  timer_ = loop_.after(kConnectTimeout,
+                       [this] { next_after_failure(Tells::kTimedOut, "connection timed out"); });
 }
 
 // The next attempt starts from the loop, not from here: a long list of refused ports must neither
 // grow the stack nor keep a signal waiting.
-void Connector::next_after_failure(const std::string& problem) {
-  problem_ = problem;
+void Connector::next_after_failure(Tells tells, const std::string& problem) {
+  if (tells >= tells_) {
+    problem_ = problem;
+    tells_ = tells;
+  }
   drop_attempt();
   if (!stopped_) timer_ = loop_.after(0, [this] { try_next(); });
 }
@@ -137,7 +142,7 @@ void Connector::on_connected() {
   socklen_t length = sizeof error;
   getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length);
   if (error != 0) {
-    next_after_failure(std::strerror(error));
+    next_after_failure(Tells::kRefused, std::strerror(error));
     return;
   }
   loop_.unwatch(fd_);
@@ -146,18 +151,22 @@ void Connector::on_connected() {
   fd_ = -1;
   claim_ = {Claim::Role::kChild, job_, tree_.me(), tree_.parent(), random_bytes(kNonceSize), ""};
   own_share_.clear();
-  link_->set_handlers(
-      [this](const Frame& frame) { on_frame(frame); },
-      [this](const std::string&) {
-        next_after_failure(own_share_.empty()
-                               ? "another program answered"
-                               : "the launcher there refused this one's credential (not the same "
-                                 "munge key or key file, or clocks apart)");
-      });
+  link_->set_handlers([this](const Frame& frame) { on_frame(frame); },
+                      [this](const std::string&) {
+                        if (own_share_.empty()) {
+                          next_after_failure(Tells::kStranger, "another program answered");
+                        } else {
+                          next_after_failure(
+                              Tells::kCredential,
+                              "the launcher there refused this one's credential (not the same "
+                              "munge key or key file, or clocks apart)");
+                        }
+                      });
   link_->send(MessageType::kHello,
               encode(Hello{job_, tree_.me(), tree_.parent(), claim_.child_nonce}));
-  timer_ =
-      loop_.after(kGreetingTimeout, [this] { next_after_failure("no answer to the greeting"); });
+  timer_ = loop_.after(kGreetingTimeout, [this] {
+    next_after_failure(Tells::kStranger, "no answer to the greeting");
+  });
 }
 
 void Connector::on_frame(const Frame& frame) {
@@ -166,21 +175,21 @@ void Connector::on_frame(const Frame& frame) {
   } else if (frame.type == MessageType::kWelcome && !own_share_.empty()) {
     on_welcome(frame);
   } else if (frame.type == MessageType::kDeny) {
-    next_after_failure("a launcher of another job answered");
+    next_after_failure(Tells::kStranger, "a launcher of another job answered");
   } else {
-    next_after_failure("another program answered");
+    next_after_failure(Tells::kStranger, "another program answered");
   }
 }
 
 void Connector::on_challenge(const Frame& frame) {
   if (frame.body.size() != kNonceSize) {
-    next_after_failure("another program answered");
+    next_after_failure(Tells::kStranger, "another program answered");
     return;
   }
   claim_.parent_nonce = frame.body;
   Result<Proof> proof = authenticator_.prove(claim_);
   if (!proof) {
-    next_after_failure(proof.error().message);
+    next_after_failure(Tells::kCredential, proof.error().message);
     return;
   }
   own_share_ = std::move(proof->share);
@@ -192,7 +201,7 @@ void Connector::on_welcome(const Frame& frame) {
   expected.role = Claim::Role::kParent;
   const Result<std::string> parent_share = authenticator_.verify(expected, frame.body);
   if (!parent_share) {
-    next_after_failure(parent_share.error().message);
+    next_after_failure(Tells::kCredential, parent_share.error().message);
     return;
   }
   const LinkKeys keys = make_keys(own_share_, *parent_share, claim_);

@@ -39,7 +39,10 @@ class Connector {
   void on_resolved(const Result<std::vector<Address>>& addresses);
   void begin_round();
   void try_next();
-  void next_after_failure(const std::string& problem);
+  // What a failed attempt tells. The most telling one so far is what problem() names: a parent that
+  // refuses the credential says more than the ports after it that refuse the connection.
+  enum class Tells { kNothing, kRefused, kStranger, kTimedOut, kCredential };
+  void next_after_failure(Tells tells, const std::string& problem);
   void on_connected();
   void on_frame(const Frame& frame);
   void on_challenge(const Frame& frame);
@@ -64,6 +67,7 @@ class Connector {
   std::string own_share_;
   Loop::TimerId timer_ = 0;
   std::string problem_;
+  Tells tells_ = Tells::kNothing;
 };
 
 }  // namespace stage_model::launch

@@ -110,6 +110,7 @@ Status Launcher::prepare() {
   const Result<std::string> engine = find_engine(options_.engine);
   if (!engine) return tl::unexpected(engine.error());
   engine_path_ = *engine;
+  if (const std::string problem = raise_memlock(); !problem.empty()) say(problem);
   if (!request_.user_root.empty()) {
     Status made =
         make_user_directory(request_.root, request_.user_root, request_.uid, request_.gid);

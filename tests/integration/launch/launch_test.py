@@ -442,7 +442,7 @@ class Safety(LaunchCase):
             self.assertIn(f"uid {bed.UID} {bed.UID} gid {bed.GID}", lines)
             self.assertEqual({f"{bed.GID}", f"{bed.EXTRA_GID}"},
                              set(next(l for l in lines if l.startswith("groups")).split()[1:]))
-            for expected in ("memlock unlimited", "core 0", "umask 18", "session own", "nnp 1",
+            for expected in ("core 0", "umask 18", "session own", "nnp 1",
                              f"credentials AZURE_STORAGE_SAS_TOKEN={SECRET} ", "fd 0 /dev/null",
                              f"env STAGE_MODEL_NODE=n{k}", "env STAGE_MODEL_NODES=2",
                              f"env STAGE_MODEL_ADDRESS=10.88.0.{k}", "env HOME=/tmp",
@@ -468,7 +468,14 @@ class Safety(LaunchCase):
         job = self.job(1, [f"dump {out}"], prefix=["prlimit", "--memlock=65536:65536"])
         self.assert_staged(job)
         with open(f"{out}/n1.txt", encoding="utf-8") as dumped:
-            self.assertIn("memlock unlimited", dumped.read())
+            raised = "memlock unlimited" in dumped.read()
+        # A root without CAP_SYS_RESOURCE (some containers) may not raise it: then it is said.
+        allowed = subprocess.run(["prlimit", "--memlock=unlimited:unlimited", "true"],
+                                 stderr=subprocess.DEVNULL, check=False).returncode == 0
+        self.assertEqual(raised, allowed)
+        if not allowed:
+            self.assertIn("limited to 64 KiB and cannot be raised", job.engine_log(1))
+            self.assertIn("LimitMEMLOCK=infinity", job.engine_log(1))
 
     def test_user_directory_of_another(self):
         root = f"{TOP}/taken"
@@ -568,7 +575,8 @@ if __name__ == "__main__":
     status = 1
     try:
         BED = bed.Bed(8, TOP)
-        program = unittest.main(argv=[sys.argv[0], *sys.argv[2:]], exit=False)
+        program = unittest.main(argv=[sys.argv[0], *sys.argv[2:]], exit=False,
+                                warnings="ignore")  # pipes that end with the namespaces
         status = 0 if program.result.wasSuccessful() else 1
     finally:
         shutil.rmtree(TOP, ignore_errors=True)
