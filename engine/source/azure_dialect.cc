@@ -77,8 +77,8 @@ std::string AzureDialect::advice_for_denied(const http::Failure& failure,
            "list in the SAS";
   }
   if (code == "AuthorizationFailure") {
-    return "not allowed from here: a firewall or private endpoint rule of the account, or missing "
-           "rights of the identity";
+    return "not allowed: a firewall or private endpoint rule of the account, missing rights of the "
+           "identity, or a key that is not this account's";
   }
   if (code == "AuthorizationSourceIPMismatch") {
     return "the SAS is bound to other addresses (sip=) than this node's";

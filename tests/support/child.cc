@@ -58,32 +58,38 @@ Child::Child(const std::vector<std::string>& command) {
 
 Child::~Child() {
   close(input_);
-  close(output_);
   kill(pid_, SIGTERM);
-  if (gone_within(pid_, 3000)) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  if (!gone_within(pid_, 3000)) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (drain_.joinable()) drain_.join();
+  close(output_);
 }
 
 std::string Child::wait_for(const std::string& word) {
+  std::string pending;
+  std::string found;
   const std::time_t end = std::time(nullptr) + 30;
-  while (std::time(nullptr) < end) {
-    const auto line_end = pending_.find('\n');
-    if (line_end != std::string::npos) {
-      const std::string line = pending_.substr(0, line_end);
-      pending_.erase(0, line_end + 1);
-      const auto at = line.find(word);
-      if (at != std::string::npos) return line.substr(at + word.size());
-      continue;
-    }
+  while (found.empty() && std::time(nullptr) < end) {
     pollfd waiting = {output_, POLLIN, 0};
     if (poll(&waiting, 1, 1000) <= 0) continue;
     std::array<char, 4096> buffer{};
     const ssize_t got = read(output_, buffer.data(), buffer.size());
-    if (got <= 0) break;
-    pending_.append(buffer.data(), static_cast<std::size_t>(got));
+    if (got <= 0) return "";
+    pending.append(buffer.data(), static_cast<std::size_t>(got));
+    for (std::size_t line; (line = pending.find('\n')) != std::string::npos && found.empty();) {
+      const auto at = pending.find(word);
+      if (at < line) found = pending.substr(at + word.size(), line - at - word.size());
+      pending.erase(0, line + 1);
+    }
   }
-  return "";
+  drain_ = std::thread([file = output_] {
+    std::array<char, 4096> buffer{};
+    while (read(file, buffer.data(), buffer.size()) > 0) {
+    }
+  });
+  return found;
 }
 
 RudeServer::RudeServer() : child_({"python3", STAGE_TEST_SUPPORT "/rude_server.py"}) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace stage_model::test {
@@ -19,13 +20,13 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   // The rest of the first line of its output that contains `word`, after it. "" if it ends before.
-  // Waits 30 s at most.
+  // Waits 30 s at most. Call once: what is written later is thrown away.
   std::string wait_for(const std::string& word);
 
  private:
   pid_t pid_ = -1;
   int input_ = -1, output_ = -1;
-  std::string pending_;
+  std::thread drain_;  // a full pipe would stop the program
 };
 
 // tests/support/rude_server.py; its docstring says what it can do.

@@ -1,0 +1,207 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/source/azure_list.h"
+#include "engine/source/azure_url.h"
+#include "engine/source/source.h"
+
+namespace stage_model::source {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string blob(const std::string& name, const std::string& properties,
+                 const std::string& more = "") {
+  return "<Blob>" + name + "<Properties>" + properties + "</Properties>" + more + "</Blob>";
+}
+
+Result<AzurePage> parse(const std::string& blobs, const std::string& marker = "") {
+  return parse_azure_page(
+      "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?>"
+      "<EnumerationResults><Blobs>" +
+      blobs + "</Blobs><NextMarker>" + marker + "</NextMarker></EnumerationResults>");
+}
+
+TEST(SourceAzureList, ReadsAnEntry) {
+  const auto page =
+      parse(blob("<Name>a/b &amp; c%20d.bin</Name>",
+                 "<Etag>0x8D</Etag><Content-Length>6597069766656</Content-Length>"
+                 "<Content-MD5>XrY7u+Ae7tCTyyK7j1rNww==</Content-MD5><AccessTier>Hot</AccessTier>"),
+            "x+/==&amp;");
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->entries.size(), 1U);
+  const Entry& entry = page->entries[0];
+  EXPECT_EQ(entry.key, "a/b & c%20d.bin");
+  EXPECT_EQ(entry.size, 6ULL << 40);
+  EXPECT_EQ(entry.etag, "\"0x8D\"");
+  EXPECT_EQ(entry.hash.kind, plan::StoreHash::Kind::kMd5);
+  EXPECT_EQ(entry.hash.bytes.size(), 16U);
+  EXPECT_FALSE(entry.directory);
+  EXPECT_FALSE(entry.archived);
+  EXPECT_EQ(page->next, "x+/==&");
+}
+
+TEST(SourceAzureList, NamesAreBytes) {
+  const std::string size = "<Content-Length>0</Content-Length>";
+  const auto page = parse(blob("<Name> </Name>", size) + blob("<Name> a </Name>", size) +
+                          blob("<Name>x&#xD;&#xA;y</Name>", size) +
+                          blob("<Name><![CDATA[<c>]]>&lt;d&gt;</Name>", size) +
+                          blob("<Name Encoded=\"true\">e%EF%BF%BE%25</Name>", size));
+  ASSERT_TRUE(page) << page.error().message;
+  std::vector<std::string> names;
+  for (const Entry& entry : page->entries) names.push_back(entry.key);
+  EXPECT_THAT(names, testing::ElementsAre(" ", " a ", "x\r\ny", "<c><d>", "e\xef\xbf\xbe%"));
+}
+
+TEST(SourceAzureList, KnowsDirectoriesAndTiers) {
+  const std::string size = "<Content-Length>0</Content-Length>";
+  const auto page = parse(
+      blob("<Name>a</Name>", size, "<Metadata><Hdi_isfolder>true</Hdi_isfolder></Metadata>") +
+      blob("<Name>b</Name>", "<ResourceType>directory</ResourceType>") +
+      blob("<Name>c</Name>", size + "<AccessTier>Archive</AccessTier>") +
+      blob("<Name>d</Name>", size, "<Metadata><hdi_isfolder>false</hdi_isfolder></Metadata>"));
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_TRUE(page->entries[0].directory);
+  EXPECT_TRUE(page->entries[1].directory);
+  EXPECT_TRUE(page->entries[2].archived);
+  EXPECT_FALSE(page->entries[3].directory);
+}
+
+TEST(SourceAzureList, LeavesOutOldVersions) {
+  const std::string size = "<Content-Length>1</Content-Length>";
+  const auto page =
+      parse(blob("<Name>a</Name>", size, "<Snapshot>2026-01-01T00:00:00Z</Snapshot>") +
+            blob("<Name>b</Name>", size, "<Deleted>true</Deleted>") +
+            blob("<Name>c</Name>", size,
+                 "<VersionId>1</VersionId><IsCurrentVersion>false</IsCurrentVersion>") +
+            blob("<Name>d</Name>", size,
+                 "<VersionId>2</VersionId><IsCurrentVersion>true</IsCurrentVersion>"));
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->entries.size(), 1U);
+  EXPECT_EQ(page->entries[0].key, "d");
+}
+
+TEST(SourceAzureList, RefusesNonsense) {
+  for (const char* size : {"", "-1", "1.5", "18446744073709551616", "many"}) {
+    EXPECT_FALSE(parse(
+        blob("<Name>a</Name>", "<Content-Length>" + std::string(size) + "</Content-Length>")));
+  }
+  EXPECT_FALSE(parse(blob("", "<Content-Length>1</Content-Length>")));
+  EXPECT_FALSE(
+      parse(blob("<Name Encoded=\"true\">%zz</Name>", "<Content-Length>1</Content-Length>")));
+  for (const char* bad : {"", "<html/>", "<EnumerationResults>", "plain text"}) {
+    EXPECT_FALSE(parse_azure_page(bad)) << bad;
+  }
+}
+
+TEST(SourceAzureList, ErrorCodes) {
+  EXPECT_EQ(parse_azure_error_code("<?xml version='1.0'?><Error><Code>ServerBusy</Code></Error>"),
+            "ServerBusy");
+  EXPECT_EQ(parse_azure_error_code("<html>"), "");
+}
+
+AzureUrl good(std::string_view url, const Variables& variables = {}) {
+  auto parsed = parse_azure_url(url, variables);
+  EXPECT_TRUE(parsed) << url << ": " << parsed.error().message;
+  return parsed ? *parsed : AzureUrl{};
+}
+
+TEST(SourceAzureUrl, ShortForm) {
+  const AzureUrl url = good("az://acct/models/llama 3%20#1?/x+y/");
+  EXPECT_EQ(url.origin, "https://acct.blob.core.windows.net");
+  EXPECT_EQ(url.base, "");
+  EXPECT_EQ(url.container, "models");
+  EXPECT_EQ(url.path, "llama 3%20#1?/x+y/");  // as it stands
+  EXPECT_EQ(good("az://acct/models").path, "");
+  EXPECT_EQ(good("az://acct/$root/x").container, "$root");
+  EXPECT_EQ(good("az://acct/models/p?sv=1&sig=SECRET").sas, "sv=1&sig=SECRET");
+}
+
+TEST(SourceAzureUrl, LongForm) {
+  AzureUrl url = good("https://acct.blob.core.windows.net/models/llama%203%2520/?sv=1&sig=SECRET");
+  EXPECT_EQ(url.account, "acct");
+  EXPECT_EQ(url.path, "llama 3%20/");  // decoded once
+  EXPECT_EQ(url.sas, "sv=1&sig=SECRET");
+  EXPECT_EQ(good("https://acct-secondary.blob.core.windows.net/models/").account, "acct");
+  url = good("https://acct.dfs.core.windows.net/models/x");
+  EXPECT_EQ(url.origin, "https://acct.blob.core.windows.net");
+  EXPECT_EQ(good("https://acct.z12.blob.storage.azure.net/models/").account, "acct");
+  EXPECT_EQ(good("https://acct.privatelink.blob.core.windows.net/models/").account, "acct");
+  EXPECT_EQ(good("https://acct.blob.core.chinacloudapi.cn/models/").account, "acct");
+}
+
+TEST(SourceAzureUrl, Emulators) {
+  const AzureUrl url = good("http://127.0.0.1:10000/devstoreaccount1/models/x/");
+  EXPECT_EQ(url.account, "devstoreaccount1");
+  EXPECT_EQ(url.origin, "http://127.0.0.1:10000");
+  EXPECT_EQ(url.base, "/devstoreaccount1");
+  EXPECT_EQ(url.container, "models");
+  for (const char* endpoint :
+       {"http://azurite:10000/acct", "http://azurite:10000/acct/", "http://azurite:10000"}) {
+    const AzureUrl with = good("az://acct/models/x", {{"AZURE_STORAGE_BLOB_ENDPOINT", endpoint}});
+    EXPECT_EQ(with.origin, "http://azurite:10000");
+    EXPECT_EQ(with.base, "/acct");
+  }
+}
+
+TEST(SourceAzureUrl, EndpointsOfVariables) {
+  EXPECT_EQ(good("az://acct/models/x",
+                 {{"AZURE_STORAGE_CONNECTION_STRING",
+                   "AccountName=acct;AccountKey=a2V5;EndpointSuffix=core.usgovcloudapi.net"}})
+                .origin,
+            "https://acct.blob.core.usgovcloudapi.net");
+  EXPECT_EQ(good("az://acct/models/x",
+                 {{"AZURE_STORAGE_CONNECTION_STRING",
+                   "AccountName=other;AccountKey=a2V5;EndpointSuffix=core.usgovcloudapi.net"}})
+                .origin,
+            "https://acct.blob.core.windows.net");
+  EXPECT_EQ(
+      good("az://acct/models/x", {{"AZURE_STORAGE_BLOB_ENDPOINT", "https://models.example.com"}})
+          .base,
+      "");
+  const auto other =
+      parse_azure_url("az://acct/models/x",
+                      {{"AZURE_STORAGE_BLOB_ENDPOINT", "https://other.blob.core.windows.net"}});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ExitCode::kSource);
+}
+
+TEST(SourceAzureUrl, MistakesAreNamedWithoutSecrets) {
+  for (const char* bad :
+       {"az://", "az:///models/x", "az://acct", "az://acct/", "az://Acct/models/x",
+        "az://acct/Models/x", "az://acct/m/x", "az://acct.blob.core.windows.net/models/x",
+        "https://acct.blob.core.windows.net/", "https://acct.blob.core.windows.net/models/50%.bin",
+        "https://acct.blob.core.windows.net/models/x?snapshot=1&sig=SECRET",
+        "https://u:SECRET@acct.blob.core.windows.net/models/x"}) {
+    const auto url = parse_azure_url(bad, {});
+    ASSERT_FALSE(url) << bad;
+    EXPECT_EQ(url.error().code, ExitCode::kUsage) << bad;
+    EXPECT_THAT(url.error().message, Not(HasSubstr("SECRET"))) << bad;
+  }
+}
+
+TEST(SourceOpen, ChoosesByUrl) {
+  EXPECT_TRUE(open_source("az://acct/models/x/", {}, {}));
+  EXPECT_TRUE(open_source("https://acct.blob.core.windows.net/models/x/", {}, {}));
+  EXPECT_TRUE(open_source("file:///somewhere", {}, {}));
+  for (const char* bad : {"", "models/x", "ftp://h/?sig=SECRET", "https://h.example/?sig=SECRET"}) {
+    const auto source = open_source(bad, {}, {});
+    ASSERT_FALSE(source) << bad;
+    EXPECT_EQ(source.error().code, ExitCode::kUsage);
+    EXPECT_THAT(source.error().message, HasSubstr("az://ACCOUNT/CONTAINER/PREFIX/, file:///PATH"));
+    EXPECT_THAT(source.error().message, Not(HasSubstr("SECRET")));
+  }
+}
+
+TEST(SourceOpen, AnExpiredSasIsSaidAtOnce) {
+  const auto source = open_source(
+      "https://acct.blob.core.windows.net/models/x/?sp=rl&se=2020-01-01&sig=SECRET", {}, {});
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().code, ExitCode::kSource);
+  EXPECT_THAT(source.error().message, HasSubstr("the SAS expired at 2020-01-01T00:00:00Z"));
+  EXPECT_THAT(source.error().message, Not(HasSubstr("SECRET")));
+}
+
+}  // namespace
+}  // namespace stage_model::source
