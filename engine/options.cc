@@ -1,15 +1,12 @@
 #include "engine/options.h"
 
 #include <fmt/format.h>
-#include <limits.h>
-#include <stdlib.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <sstream>
 
 #include "stage_model/units.h"
@@ -37,12 +34,34 @@ constexpr char kFooter[] =
     "Exit codes: 0 staged, 2 usage, 3 source or identity, 4 destination or space, 5 transfer,\n"
     "  6 fabric, 7 integrity, 8 stopped (cancel, deadline, peer lost).";
 
+// A chunk or a block: what one MPI call or one GET carries.
+Result<std::uint64_t> parse_chunk_size(std::string_view text) {
+  auto size = parse_size(text);
+  if (!size) return size;
+  if (*size < plan::kMinChunkSize || *size > plan::kMaxChunkSize) {
+    return fail(
+        ExitCode::kUsage,
+        fmt::format("'{}' is not between 64KiB and 1GiB (one MPI call counts its bytes in an int)",
+                    text));
+  }
+  return *size / plan::kAlignment * plan::kAlignment;
+}
+
+// One option in the help: "--flag TYPE", its group, its default behind the help text.
+CLI::Option* shape(CLI::Option* option, const std::string& group, const std::string& type,
+                   const std::string& otherwise = "") {
+  option->group(group)->option_text(type);
+  if (!otherwise.empty()) {
+    option->description(fmt::format("{} [{}]", option->get_description(), otherwise));
+  }
+  return option;
+}
+
 // Lets CLI11 keep the text and us the parsing, with our own message.
 template <class T>
-CLI::Option* add_parsed(CLI::App* app, const std::string& flag, T* target, const std::string& help,
-                        Result<T> (*parse)(std::string_view), const std::string& type,
-                        const std::string& shown) {
-  auto* option = app->add_option_function<std::string>(
+CLI::Option* add_parsed(CLI::App& app, const std::string& flag, T* target, const std::string& help,
+                        Result<T> (*parse)(std::string_view)) {
+  return app.add_option_function<std::string>(
       flag,
       [=](const std::string& text) {
         auto value = parse(text);
@@ -50,9 +69,37 @@ CLI::Option* add_parsed(CLI::App* app, const std::string& flag, T* target, const
         *target = *value;
       },
       help);
-  option->type_name(type);
-  if (!shown.empty()) option->default_str(shown);
-  return option;
+}
+
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, T* target, const std::string& help,
+                        const std::vector<std::pair<std::string, T>>& choices) {
+  return app.add_option_function<std::string>(
+      flag,
+      [=](const std::string& text) {
+        std::string known;
+        for (const auto& [name, value] : choices) {
+          if (name == text) {
+            *target = value;
+            return;
+          }
+          known += (known.empty() ? "" : ", ") + name;
+        }
+        throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", text, known));
+      },
+      help);
+}
+
+template <class T>
+CLI::Option* add_count(CLI::App& app, const std::string& flag, T* target, const std::string& help,
+                       T least, T most) {
+  return app.add_option(flag, *target, help)->check(CLI::Range(least, most));
+}
+
+// Repeatable; takes one value each time, or it would swallow SOURCE and DEST.
+CLI::Option* add_glob(CLI::App& app, const std::string& flag, std::vector<std::string>* target,
+                      const std::string& help) {
+  return app.add_option(flag, *target, help)->allow_extra_args(false);
 }
 
 void read_file_list(Options* options) {
@@ -76,152 +123,118 @@ void blank_query(char* argument) {
 void add_what(CLI::App& app, Options& options) {
   const std::string group = "What is staged";
   app.add_option("SOURCE", options.source,
-                 "az://ACCOUNT/CONTAINER/PREFIX/, its https URL, or file:///DIR/")
-      ->required();
+                 "az://ACCOUNT/CONTAINER/PREFIX/, the https URL of the same, or file:///DIR/; "
+                 "without the slash at the "
+                 "end: the one object of that name, else the prefix")
+      ->required()
+      ->option_text(" ");
   app.add_option("DEST", options.destination, "directory that appears when everything is there")
-      ->required();
-  app.add_option("--include", options.filter.include,
-                 "only names that match the glob (* matches / too); repeatable")
-      ->group(group)
-      ->type_name("GLOB");
-  app.add_option("--exclude", options.filter.exclude, "not those; wins over --include; repeatable")
-      ->group(group)
-      ->type_name("GLOB");
-  app.add_option("--filelist", options.file_list, "only the names in FILE, one a line")
-      ->group(group)
-      ->type_name("FILE");
-  app.add_option("--save-filelist", options.save_file_list,
-                 "write the names that are staged to FILE")
-      ->group(group)
-      ->type_name("FILE");
-  const std::map<std::string, store::Compare> compare{{"etag", store::Compare::kEtag},
-                                                      {"size", store::Compare::kSize},
-                                                      {"none", store::Compare::kNone}};
-  app.add_option("--compare", options.staging.compare,
-                 "when a file here counts as current: etag (and size), size, none")
-      ->group(group)
-      ->type_name("HOW")
-      ->transform(CLI::CheckedTransformer(compare, CLI::ignore_case))
-      ->default_str("etag");
-  const std::map<std::string, move::Verify> verify{{"none", move::Verify::kNone},
-                                                   {"transfer", move::Verify::kTransfer},
-                                                   {"store", move::Verify::kStore},
-                                                   {"disk", move::Verify::kDisk}};
-  app.add_option("--verify", options.move.verify,
-                 "transfer: every chunk on every rank; store: also the store's hash of whole "
-                 "files; disk: also what "
-                 "the disk gives back")
-      ->group(group)
-      ->type_name("HOW")
-      ->transform(CLI::CheckedTransformer(verify, CLI::ignore_case))
-      ->default_str("transfer");
+      ->required()
+      ->option_text(" ");
+  shape(add_glob(app, "--include", &options.filter.include,
+                 "only names that match; * matches / too; repeatable"),
+        group, "GLOB");
+  shape(add_glob(app, "--exclude", &options.filter.exclude,
+                 "not these; wins over --include; repeatable"),
+        group, "GLOB");
+  shape(app.add_option("--filelist", options.file_list, "only the names in FILE, one a line"),
+        group, "FILE");
+  shape(app.add_option("--save-filelist", options.save_file_list,
+                       "write the names that are staged to FILE"),
+        group, "FILE");
+  shape(add_choice<store::Compare>(
+            app, "--compare", &options.staging.compare,
+            "when a file that is here counts as current: etag (and size), size, none",
+            {{"etag", store::Compare::kEtag},
+             {"size", store::Compare::kSize},
+             {"none", store::Compare::kNone}}),
+        group, "HOW", "etag");
+  shape(add_choice<move::Verify>(
+            app, "--verify", &options.move.verify,
+            "transfer: each chunk on each rank; store: also whole files by the store's hash; disk: "
+            "also what the disk gives back; none",
+            {{"none", move::Verify::kNone},
+             {"transfer", move::Verify::kTransfer},
+             {"store", move::Verify::kStore},
+             {"disk", move::Verify::kDisk}}),
+        group, "HOW", "transfer");
   app.add_flag("--dry-run", options.dry_run, "print the plan and its balance, move nothing")
       ->group(group);
 }
 
 void add_move(CLI::App& app, Options& options) {
-  const std::string group = "How it moves (the defaults fit; explicit values win)";
-  add_parsed(&app, "--chunk-size", &options.chunk_size,
-             "the unit that is broadcast, 64 KiB to 1 GiB", parse_size, "SIZE",
-             "by model and ranks")
+  const std::string group = "How it moves (the defaults fit; what is given wins)";
+  shape(add_parsed(app, "--chunk-size", &options.chunk_size,
+                   "the unit that is broadcast, 64KiB to 1GiB", parse_chunk_size),
+        group, "SIZE", "by model and ranks");
+  shape(add_parsed(app, "--memory", &options.memory, "for all chunk buffers of a rank", parse_size),
+        group, "SIZE", "1/8 of the node's, at most 2GiB");
+  shape(add_count<std::size_t>(app, "--buffers", &options.buffers, "receive buffers", 1, 4096),
+        group, "N", "by --memory");
+  shape(add_count<std::size_t>(app, "--download-buffers", &options.move.download_buffers,
+                               "chunks being downloaded or waiting for their turn", 1, 4096),
+        group, "N", "by --memory");
+  shape(add_count<std::size_t>(app, "--pipeline", &options.move.pipeline, "broadcasts in flight", 1,
+                               256),
+        group, "N", "8");
+  shape(add_count<int>(app, "--lanes", &options.move.lanes, "communicators that they go round", 1,
+                       64),
+        group, "N", "8");
+  shape(
+      add_count<unsigned>(app, "--writers", &options.staging.writers, "threads that write", 1, 256),
+      group, "N", "4");
+  app.add_flag_callback(
+         "--no-direct", [&options] { options.staging.direct = false; },
+         "write through the page cache instead of O_DIRECT")
       ->group(group);
-  add_parsed(&app, "--memory", &options.memory, "for all chunk buffers of a rank", parse_size,
-             "SIZE", "1/8 of the node's, at most 2 GiB")
-      ->group(group);
-  app.add_option("--buffers", options.buffers, "receive buffers, instead of by --memory")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--download-buffers", options.move.download_buffers,
-                 "chunks downloaded or waiting for their turn")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096))
-      ->default_str("by --memory");
-  app.add_option("--pipeline", options.move.pipeline, "broadcasts in flight")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--lanes", options.move.lanes, "communicators that the broadcasts go round")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--writers", options.staging.writers, "threads that write")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_flag("!--no-direct", options.staging.direct,
-               "write through the page cache instead of O_DIRECT")
-      ->group(group);
-  app.add_flag("!--no-take-over", options.move.take_over,
-               "an idle rank does not take the tail of a slow one's shard")
+  app.add_flag_callback(
+         "--no-take-over", [&options] { options.move.take_over = false; },
+         "an idle rank does not take the tail of a slow one's shard")
       ->group(group);
 }
 
 void add_source(CLI::App& app, Options& options) {
   const std::string group = "Downloading";
-  app.add_option("--concurrency", options.transfer.concurrency, "GETs in flight on each rank")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  add_parsed(&app, "--block-size", &options.transfer.block_size, "bytes of one GET", parse_size,
-             "SIZE", "8MiB")
-      ->group(group);
-  app.add_option("--download-ranks", options.download_ranks, "how many ranks download")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(1, 65536))
-      ->default_str("all");
-  add_parsed(&app, "--max-bandwidth", &options.max_bandwidth, "from the source, whole cluster",
-             parse_rate, "RATE", "")
-      ->group(group);
-  app.add_option("--max-retries", options.transfer.max_retries, "of one GET that makes no progress")
-      ->group(group)
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  add_parsed(&app, "--deadline", &options.deadline_s, "give up after this long", parse_duration,
-             "TIME", "")
-      ->group(group);
-  add_parsed(&app, "--stall-timeout", &options.move.stall_timeout_s,
-             "give up when nothing moves for this long", parse_duration, "TIME", "300s")
-      ->group(group);
-  add_parsed(&app, "--partial-keep", &options.staging.partial_keep_s,
-             "partial data of stopped runs older than this go", parse_duration, "TIME", "1d")
-      ->group(group);
+  shape(add_count<unsigned>(app, "--concurrency", &options.transfer.concurrency,
+                            "GETs in flight on each rank", 1, 1024),
+        group, "N", "16");
+  shape(add_parsed(app, "--block-size", &options.transfer.block_size,
+                   "bytes of one GET, 64KiB to 1GiB", parse_chunk_size),
+        group, "SIZE", "8MiB");
+  shape(add_count<std::uint32_t>(app, "--download-ranks", &options.download_ranks,
+                                 "how many ranks download", 1, 65536),
+        group, "N", "all");
+  shape(add_parsed(app, "--max-bandwidth", &options.max_bandwidth,
+                   "from the source, by the whole cluster", parse_rate),
+        group, "RATE");
+  shape(add_count<unsigned>(app, "--max-retries", &options.transfer.max_retries,
+                            "of a GET that makes no progress", 0, 1000),
+        group, "N", "8");
+  shape(
+      add_parsed(app, "--deadline", &options.deadline_s, "give up after this long", parse_duration),
+      group, "TIME");
+  shape(add_parsed(app, "--stall-timeout", &options.move.stall_timeout_s,
+                   "give up when nothing moved for this long", parse_duration),
+        group, "TIME", "300s");
+  shape(add_parsed(app, "--partial-keep", &options.staging.partial_keep_s,
+                   "how long what a stopped run left may be taken up again; 0: not at all",
+                   parse_duration),
+        group, "TIME", "1d");
 }
 
 void add_report(CLI::App& app, Options& options) {
   const std::string group = "Reporting";
-  app.add_option("--json", options.json, "write the report to FILE (rank 0)")
-      ->group(group)
-      ->type_name("FILE");
+  shape(app.add_option("--json", options.json, "write the report to FILE (rank 0)"), group, "FILE");
   app.add_flag_callback(
          "--progress", [&options] { options.progress = true; },
-         "a bar on stderr even if it is no terminal")
+         "a bar on stderr even where that is no terminal")
       ->group(group);
   app.add_flag_callback(
          "--no-progress", [&options] { options.progress = false; }, "no bar")
       ->group(group);
 }
 
-void check_limits(Options& options) {
-  if (options.chunk_size != 0 &&
-      (options.chunk_size < plan::kMinChunkSize || options.chunk_size > plan::kMaxChunkSize)) {
-    throw CLI::ValidationError(
-        "--chunk-size", fmt::format("{} is not between 64KiB and 1GiB (one broadcast counts its "
-                                    "bytes in an int)",
-                                    format_size(options.chunk_size)));
-  }
-  options.chunk_size = options.chunk_size / plan::kAlignment * plan::kAlignment;
-  if (options.transfer.block_size < (64u << 10) ||
-      options.transfer.block_size > plan::kMaxChunkSize) {
-    throw CLI::ValidationError("--block-size", "must be between 64KiB and 1GiB");
-  }
+void check_destination(Options& options) {
   if (options.destination.empty() || options.destination[0] != '/') {
     options.destination =
         std::filesystem::absolute(options.destination).lexically_normal().string();
@@ -239,7 +252,6 @@ Result<Options> parse_options(int argc, char** argv) {
   app.footer(kFooter);
   app.get_formatter()->column_width(34);
   app.set_version_flag("--version", std::string("stage-engine " STAGE_VERSION));
-  app.option_defaults()->always_capture_default(false);
   add_what(app, options);
   add_move(app, options);
   add_source(app, options);
@@ -247,7 +259,7 @@ Result<Options> parse_options(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     for (int i = 1; i < argc; ++i) blank_query(argv[i]);
-    check_limits(options);
+    check_destination(options);
     if (!options.file_list.empty()) read_file_list(&options);
   } catch (const CLI::Success& done) {
     std::exit(app.exit(done));
