@@ -39,11 +39,11 @@ refused() { # REGEX ARGUMENT...
   before=$(cluster exec squeue -h -t all | wc -l)
   output=$(alice sbatch -N1 -o "$work/job.out" "$@" --wrap true 2>&1)
   status=$?
-  check [ $status -ne 0 ]
+  [ $status -ne 0 ] || fail "sbatch accepts $*"
   check_match "sbatch $*" "$output" "$regex"
   output=$(alice srun -N1 "$@" true 2>&1)
   status=$?
-  check [ $status -ne 0 ]
+  [ $status -ne 0 ] || fail "srun accepts $*"
   check_match "srun $*" "$output" "$regex"
   check_equal "number of jobs" "$(cluster exec squeue -h -t all | wc -l)" "$before"
 }
@@ -55,14 +55,17 @@ test_refused_at_submit() {
   refused '/etc/model' --stage-model="$STAGE_DEMO_MODEL" --stage-dest=/etc/model
   refused 'stage-dest|root' --stage-model="$STAGE_DEMO_MODEL" --stage-dest="$MODELS/../outside"
   refused 'base=|NAME|name' --stage-model="base=$STAGE_DEMO_MODEL"
-  refused 'BASE' --stage-model="BASE=$STAGE_DEMO_MODEL" --stage-model="BASE=$STAGE_DEMO_MODEL"
+  refused 'BASE' --stage-model="BASE=$STAGE_DEMO_MODEL" --stage-model="BASE=${STAGE_DEMO_MODEL}notes/"
 }
 
-# Slurm keeps a flag's text in places that cannot be cleaned; the message must not repeat the secret.
+# Slurm keeps a flag's text in places that cannot be cleaned, so it is refused. Slurm's own line repeats
+# what was typed, to who typed it; ours must not.
 test_signature_in_url() {
-  local url="https://stagedemo.blob.core.windows.net/models/x/?sv=2021-08-06&sig=S3cretS1gnature%3D"
+  local url="https://stagedemo.blob.core.windows.net/models/x/?sv=2021-08-06&sig=S3cretS1gnature%3D" ours
   refused 'AZURE_STORAGE_SAS_TOKEN|environment' --stage-model="$url"
-  check_no_match "the message" "$(alice sbatch -N1 --stage-model="$url" --wrap true 2>&1)" 'S3cretS1gnature'
+  ours=$(alice sbatch -N1 --stage-model="$url" --wrap true 2>&1 | grep 'stage-model: ')
+  check [ -n "$ours" ]
+  check_no_match "the message" "$ours" 'S3cretS1gnature'
 }
 
 run_tests "$@"

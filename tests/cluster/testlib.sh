@@ -187,6 +187,17 @@ leave_as_found() {
   wipe_nodes
 }
 
+show_logs() {
+  local log
+  for log in "$D"/log/slurmctld.log "$D"/log/slurmd.*.log; do
+    echo "    --- ${log##*/}"
+    grep -E 'stage-|error|fatal|JobId=.*(done|Started|NodeList)' "$log" | tail -n 12
+  done
+  for log in "$work"/*.out; do
+    [ -s "$log" ] && echo "    --- ${log##*/}" && tail -n 12 "$log"
+  done
+}
+
 run_tests() {
   local names=("$@") name failed=0 start
   [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
@@ -207,7 +218,7 @@ run_tests() {
       echo "  FAILED ($((SECONDS - start)) s): $name"
       failed=1
       # Enough to see why without the cluster, which is gone by the time someone reads this.
-      tail -n 20 "$D"/log/slurmctld.log "$D"/log/slurmd.*.log "$work"/*.out 2>/dev/null
+      show_logs
     fi
     leave_as_found
   done
