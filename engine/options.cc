@@ -183,6 +183,11 @@ void add_move(CLI::App& app, Options& options) {
   shape(
       add_count<unsigned>(app, "--writers", &options.staging.writers, "threads that write", 1, 256),
       group, "N", "4");
+  shape(add_choice<move::Schedule>(
+            app, "--schedule", &options.move.schedule,
+            "sequenced: all at once; staged: download all, then broadcast (for comparison)",
+            {{"sequenced", move::Schedule::kSequenced}, {"staged", move::Schedule::kStaged}}),
+        group, "HOW", "sequenced");
   app.add_flag_callback(
          "--no-direct", [&options] { options.staging.direct = false; },
          "write through the page cache instead of O_DIRECT")
@@ -225,6 +230,10 @@ void add_source(CLI::App& app, Options& options) {
 void add_report(CLI::App& app, Options& options) {
   const std::string group = "Reporting";
   shape(app.add_option("--json", options.json, "write the report to FILE (rank 0)"), group, "FILE");
+  shape(app.add_option(
+            "--trace", options.trace,
+            "write every chunk's life on every rank to FILE (rank 0), for ui.perfetto.dev"),
+        group, "FILE");
   app.add_flag_callback(
          "--progress", [&options] { options.progress = true; },
          "a bar on stderr even where that is no terminal")

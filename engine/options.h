@@ -30,6 +30,7 @@ struct Options {
   std::uint32_t download_ranks = 0;  // 0: all
   double max_bandwidth = 0;          // bytes/s of the whole cluster; 0: no limit
   double deadline_s = 0;             // 0: none
+  std::string trace;                 // path
   std::string json;                  // path
   std::optional<bool> progress;      // unset: if stderr is a terminal
   bool dry_run = false;

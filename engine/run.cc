@@ -29,6 +29,7 @@ Run::Run(Options options, source::Variables variables, cast::Fabric& fabric,
   progress_.emplace(fabric_.rank() == 0 && !options_.dry_run &&
                     options_.progress.value_or(isatty(STDERR_FILENO) == 1));
   options_.transfer.deadline_s = options_.deadline_s;
+  if (!options_.trace.empty()) trace_.emplace();
 }
 
 Run::~Run() = default;
@@ -267,7 +268,13 @@ Run::Outcome Run::move() {
       std::clamp<std::size_t>(options_.transfer.concurrency * options_.transfer.block_size /
                                   std::max<std::uint64_t>(longest, 1),
                               2, 8);
-  const move::MoveJob job{listing_, layout_, assignment_, held_, downloads, !presence_.published};
+  const move::MoveJob job{listing_,
+                          layout_,
+                          assignment_,
+                          held_,
+                          downloads,
+                          !presence_.published,
+                          trace_ ? &*trace_ : nullptr};
   move::Mover mover(fabric_, job, *staging_, std::move(fetcher), options, clock_,
                     [this](std::uint64_t done) { return tick(done); });
   auto stats = mover.run();
@@ -441,7 +448,22 @@ report::Summary Run::summarize() {
   return summary;
 }
 
+void Run::write_trace() {
+  // Both clocks tick alike (steady_clock, MPI_Wtime); where each began differs by rank.
+  const double zero = MPI_Wtime() + fabric_.clock_offset() - clock_.now();
+  std::vector<double> earliest{zero};
+  fabric_.reduce(earliest, MPI_MIN, "the trace");
+  const auto events = fabric_.gather_text(
+      trace_->events(fabric_.rank(), fabric_.node(), zero - earliest[0]), "the trace");
+  if (fabric_.rank() != 0) return;
+  std::ofstream file(options_.trace, std::ios::trunc);
+  file << report::trace_file(events);
+  file.flush();
+  if (!file) fmt::print(stderr, "stage-engine: --trace: cannot write {}\n", options_.trace);
+}
+
 void Run::report() {
+  if (trace_) write_trace();
   const report::Summary summary = summarize();
   const std::string lines = report::text(summary);
   const std::string json = report::json(summary);

@@ -53,6 +53,7 @@ class Run {
   std::uint64_t needed_bytes() const;
   std::vector<std::vector<store::ProvenExtent>> proven_extents() const;
   report::Summary summarize();
+  void write_trace();
   // Runs blocking work on a thread of its own while this rank goes on telling that it lives.
   Status in_background(const char* what, const std::function<Status()>& work);
 
@@ -74,6 +75,7 @@ class Run {
   plan::Bits held_;  // chunks on this rank's disk
   std::vector<store::Digest> digests_;
   move::MoveStats stats_;
+  std::optional<report::Trace> trace_;  // --trace
   report::StageSpan list_span_, plan_span_, verify_span_;
   std::uint64_t own_needed_ = 0;
 };

@@ -98,6 +98,14 @@ bool decode(std::string_view in, Message* message) {
     case 5:
       ok = get_cause(in, &message->emplace<Stop>().cause);
       break;
+    case 6:
+      message->emplace<Downloaded>();
+      ok = true;
+      break;
+    case 7:
+      message->emplace<Go>();
+      ok = true;
+      break;
     default:
       return false;
   }
@@ -150,7 +158,8 @@ bool Control::poll(const std::function<void(int, Message)>& handle) {
     MPI_Mrecv(bytes.data(), length, MPI_BYTE, &incoming, MPI_STATUS_IGNORE);
     Message message;
     if (!decode(bytes, &message)) continue;  // cannot happen between equal binaries
-    if (std::holds_alternative<Entries>(message) || std::holds_alternative<Stop>(message))
+    if (std::holds_alternative<Entries>(message) || std::holds_alternative<Stop>(message) ||
+        std::holds_alternative<Go>(message))
       forward(bytes);
     handle(status.MPI_SOURCE, std::move(message));
   }

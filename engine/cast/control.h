@@ -36,7 +36,9 @@ struct Entries {  // rank 0 to all, down the tree
 struct Stop {  // rank 0 to all, down the tree: no entry follows
   Cause cause;
 };
-using Message = std::variant<Ask, Grant, Ready, Failed, Entries, Stop>;
+struct Downloaded {};  // staged schedule: a rank has its whole shard on disk, to rank 0
+struct Go {};          // staged schedule: all have, rank 0 to all, down the tree
+using Message = std::variant<Ask, Grant, Ready, Failed, Entries, Stop, Downloaded, Go>;
 
 std::string encode(const Message& message);
 // False for bytes that encode() did not make.

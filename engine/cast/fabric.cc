@@ -169,6 +169,56 @@ std::vector<std::uint64_t> Fabric::gather_all(const std::vector<std::uint64_t>& 
   return all;
 }
 
+std::vector<std::string> Fabric::gather_text(const std::string& mine, const char* what) {
+  const auto lengths = gather_all({mine.size()}, what);
+  std::vector<std::string> all;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank_ != 0) {
+    MPI_Isend(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, 0, 0, world_, &request);
+    wait(request, what);
+    return all;
+  }
+  all.push_back(mine);
+  for (int from = 1; from < size_; ++from) {
+    std::string& text = all.emplace_back(lengths[from], '\0');
+    MPI_Irecv(text.data(), static_cast<int>(text.size()), MPI_BYTE, from, 0, world_, &request);
+    wait(request, what);
+  }
+  return all;
+}
+
+double Fabric::clock_offset() {
+  constexpr int kRounds = 8;
+  double offset = 0;
+  for (int other = 1; other < size_; ++other) {
+    if (rank_ != 0 && rank_ != other) continue;
+    double best = 1e9;
+    for (int round = 0; round < kRounds; ++round) {
+      double theirs = 0;
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (rank_ == 0) {
+        MPI_Irecv(&theirs, 1, MPI_DOUBLE, other, 1, world_, &request);
+        wait(request, "the clocks");
+        theirs = MPI_Wtime();
+        MPI_Isend(&theirs, 1, MPI_DOUBLE, other, 1, world_, &request);
+        wait(request, "the clocks");
+        continue;
+      }
+      const double sent = MPI_Wtime();
+      MPI_Isend(&theirs, 1, MPI_DOUBLE, 0, 1, world_, &request);
+      wait(request, "the clocks");
+      MPI_Irecv(&theirs, 1, MPI_DOUBLE, 0, 1, world_, &request);
+      wait(request, "the clocks");
+      const double received = MPI_Wtime();
+      if (received - sent < best) {
+        best = received - sent;
+        offset = theirs - (sent + received) / 2;
+      }
+    }
+  }
+  return offset;
+}
+
 void Fabric::reduce(std::vector<double>& values, MPI_Op op, const char* what) {
   if (size_ == 1) return;
   MPI_Request request = MPI_REQUEST_NULL;

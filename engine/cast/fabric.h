@@ -53,6 +53,11 @@ class Fabric {
   void broadcast(std::string& bytes, const char* what);
   // Each rank's equally long words, all of them in rank order.
   std::vector<std::uint64_t> gather_all(const std::vector<std::uint64_t>& mine, const char* what);
+  // Each rank's text at rank 0, in rank order; empty elsewhere.
+  std::vector<std::string> gather_text(const std::string& mine, const char* what);
+  // Seconds to add to this rank's MPI_Wtime() to get rank 0's: from the fastest of several round
+  // trips (Cristian 1989). Collective.
+  double clock_offset();
   // Element-wise, to every rank.
   void reduce(std::vector<double>& values, MPI_Op op, const char* what);
 

@@ -31,10 +31,27 @@ std::vector<std::uint32_t> Sequencer::grant(std::uint32_t rank, std::uint32_t wa
   return given;
 }
 
-std::optional<Entry> Sequencer::announce(const Entry& ready) {
-  if (stopped_) return std::nullopt;
-  ++sequenced_;
-  return ready;
+void Sequencer::keep_order(std::vector<std::uint32_t> chunks) {
+  order_.assign(chunks.begin(), chunks.end());
+}
+
+std::vector<Entry> Sequencer::announce(const Entry& ready) {
+  if (stopped_) return {};
+  if (order_.empty()) {
+    ++sequenced_;
+    return {ready};
+  }
+  waiting_.emplace(ready.chunk, ready);
+  std::vector<Entry> next;
+  while (!order_.empty()) {
+    const auto at = waiting_.find(order_.front());
+    if (at == waiting_.end()) break;
+    next.push_back(at->second);
+    waiting_.erase(at);
+    order_.pop_front();
+    ++sequenced_;
+  }
+  return next;
 }
 
 bool Sequencer::stop() {

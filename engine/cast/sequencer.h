@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
+#include <map>
 #include <vector>
 
 #include "engine/cast/fabric.h"
@@ -29,8 +29,13 @@ class Sequencer {
   // Fewer than `want` (even none): there is no work left for it.
   std::vector<std::uint32_t> grant(std::uint32_t rank, std::uint32_t want);
 
-  // A chunk is in its owner's memory: it gets the next number. None once the list has stopped.
-  std::optional<Entry> announce(const Entry& ready);
+  // From now on entries come in the order of these chunks, whatever is ready first: the staged
+  // schedule's "file by file". The owners make them ready in the same order, or nobody gets on.
+  void keep_order(std::vector<std::uint32_t> chunks);
+
+  // A chunk is in its owner's memory. The entries that come next because of it: itself, but with
+  // keep_order() none or several. None once the list has stopped.
+  std::vector<Entry> announce(const Entry& ready);
 
   // Ends the list, unless it is complete (then what is sequenced can still finish everywhere) or
   // stopped already. True: the caller tells all ranks.
@@ -46,6 +51,8 @@ class Sequencer {
   std::size_t sequenced_ = 0;
   std::uint64_t taken_over_ = 0;
   bool take_over_;
+  std::deque<std::uint32_t> order_;         // keep_order: chunks still to come
+  std::map<std::uint32_t, Entry> waiting_;  // keep_order: ready before their turn
   bool stopped_ = false;
 };
 

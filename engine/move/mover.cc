@@ -21,6 +21,7 @@ Mover::Mover(cast::Fabric& fabric, const MoveJob& job, store::Staging& staging,
       clock_(clock),
       tick_(std::move(tick)),
       alone_(fabric.size() == 1),
+      only_downloads_(options.schedule == Schedule::kStaged && !alone_),
       digests_(job.layout.extents.size()) {
   const auto me = static_cast<std::size_t>(fabric_.rank());
   for (std::size_t rank = 0; rank < job_.assignment.shards.size(); ++rank) {
@@ -42,8 +43,11 @@ tl::expected<MoveStats, cast::Cause> Mover::run() {
   receive_.emplace(std::move(*receive));
   download_.emplace(std::move(*download));
   hashers_.emplace(options_.hashers);
-  if (!to_read_.empty()) readers_.emplace(2);
-  if (fabric_.rank() == 0) sequencer_.emplace(job_.assignment.shards, to_move_, options_.take_over);
+  if (!to_read_.empty() || only_downloads_) readers_.emplace(2);
+  if (fabric_.rank() == 0) {
+    sequencer_.emplace(job_.assignment.shards, to_move_, options_.take_over && !only_downloads_);
+    if (only_downloads_) sequencer_->keep_order(chunks_in_order());
+  }
   if (!alone_) {
     control_.emplace(fabric_);
     lanes_.emplace(fabric_, options_.lanes, job_.assignment.audiences);
@@ -81,6 +85,7 @@ bool Mover::step() {
   }
   did |= ask_for_work();
   did |= start_chunks();
+  shard_is_down();
   flush_entries();
   did |= post_broadcasts();
   if (lanes_) did |= lanes_->poll([this](std::uint32_t chunk) { on_broadcast(chunk); });
@@ -130,7 +135,7 @@ bool Mover::ask_for_work() {
 bool Mover::start_chunks() {
   bool did = false;
   while (!failed_here_ && !stopped_ && !download_->empty() && fetching_ < options_.downloading) {
-    if (!to_read_.empty()) {
+    if (!to_read_.empty() && !only_downloads_) {
       start_read(to_read_.front());
       to_read_.pop_front();
     } else if (!granted_.empty()) {
@@ -151,7 +156,8 @@ void Mover::start_download(std::uint32_t chunk) {
   work.owner = true;
   work.fetches = shape.extent_count;
   ++fetching_;
-  stats_.download.start(clock_.now());
+  work.times.get = clock_.now();
+  stats_.download.start(work.times.get);
   for (std::uint32_t i = 0; i < shape.extent_count; ++i) {
     const plan::Extent& extent = job_.layout.extents[shape.first_extent + i];
     source::Fetch fetch;
@@ -171,6 +177,7 @@ void Mover::start_read(std::uint32_t chunk) {
   work.buffer = download_->acquire();
   work.owner = true;
   work.fetches = 1;
+  work.times.get = clock_.now();
   ++fetching_;
   readers_->post([this, chunk, buffer = work.buffer] {
     const plan::Chunk& shape = job_.layout.chunks[chunk];
@@ -189,8 +196,12 @@ void Mover::on_fetched(Event& event) {
   if (!event.status) fail_here(event.status.error());
   if (work.fetches > 0) return;
   --fetching_;
-  if (!job_.held.test(event.chunk))
+  if (on_disk(event.chunk)) {
+    trace(report::Trace::Stage::kRead, event.chunk, work.times.get);
+  } else {
+    trace(report::Trace::Stage::kGet, event.chunk, work.times.get);
     stats_.download.stop(clock_.now(), job_.layout.chunks[event.chunk].bytes);
+  }
   if (failed_here_ || stopped_) {
     download_->release(work.buffer);
     work_.erase(event.chunk);
@@ -200,21 +211,22 @@ void Mover::on_fetched(Event& event) {
 }
 
 void Mover::hash(std::uint32_t chunk, const Work& work) {
-  work_.at(chunk).hashing = true;
-  stats_.verify.start(clock_.now());
-  hashers_->post(
-      [this, chunk, buffer = work.buffer, fetched = work.owner && !job_.held.test(chunk)] {
-        const plan::Chunk& shape = job_.layout.chunks[chunk];
-        Event event{Event::Kind::kHashed, chunk, {}, {}};
-        if (options_.verify == Verify::kNone) {
-          event.digests.resize(shape.extent_count);
-        } else {
-          event.digests = digest_extents(job_.layout, shape, buffer);
-          // The store's own hash is checked where the bytes came from the store.
-          if (fetched) event.status = check_store_hashes(job_.listing, job_.layout, shape, buffer);
-        }
-        events_.push(std::move(event));
-      });
+  Work& hashed = work_.at(chunk);
+  hashed.hashing = true;
+  hashed.times.hash = clock_.now();
+  stats_.verify.start(hashed.times.hash);
+  hashers_->post([this, chunk, buffer = work.buffer, fetched = work.owner && !on_disk(chunk)] {
+    const plan::Chunk& shape = job_.layout.chunks[chunk];
+    Event event{Event::Kind::kHashed, chunk, {}, {}};
+    if (options_.verify == Verify::kNone) {
+      event.digests.resize(shape.extent_count);
+    } else {
+      event.digests = digest_extents(job_.layout, shape, buffer);
+      // The store's own hash is checked where the bytes came from the store.
+      if (fetched) event.status = check_store_hashes(job_.listing, job_.layout, shape, buffer);
+    }
+    events_.push(std::move(event));
+  });
 }
 
 void Mover::on_hashed(Event& event) {
@@ -222,6 +234,7 @@ void Mover::on_hashed(Event& event) {
   work.hashing = false;
   const plan::Chunk& shape = job_.layout.chunks[event.chunk];
   stats_.verify.stop(clock_.now(), shape.bytes);
+  trace(report::Trace::Stage::kHash, event.chunk, work.times.hash);
   std::copy(event.digests.begin(), event.digests.end(), digests_.begin() + shape.first_extent);
   if (!event.status) fail_here(event.status.error());
   const auto check = chunk_check(event.digests);
@@ -233,8 +246,9 @@ void Mover::on_hashed(Event& event) {
       return;
     }
     std::copy(check.begin(), check.end(), work.check);
-    work.broadcast_done = alone_;
-    announce(event.chunk, work);
+    work.times.ready = clock_.now();
+    work.broadcast_done = alone_ || only_downloads_;
+    if (!work.broadcast_done) announce(event.chunk, work);
   } else if (!std::equal(check.begin(), check.end(), work.check)) {
     const plan::Object& object =
         job_.listing.objects[job_.layout.extents[shape.first_extent].object];
@@ -250,10 +264,11 @@ void Mover::on_hashed(Event& event) {
 
 void Mover::store(std::uint32_t chunk, Work& work) {
   work.stored = true;
-  if (!failed_here_ && !stopped_ && job_.write && !job_.held.test(chunk)) {
+  if (!failed_here_ && !stopped_ && job_.write && !on_disk(chunk)) {
     const plan::Chunk& shape = job_.layout.chunks[chunk];
     work.writes = shape.extent_count;
-    stats_.write.start(clock_.now());
+    work.times.write = clock_.now();
+    stats_.write.start(work.times.write);
     for (std::uint32_t i = 0; i < shape.extent_count; ++i) {
       const plan::Extent& extent = job_.layout.extents[shape.first_extent + i];
       store::Write write;
@@ -278,7 +293,9 @@ void Mover::on_written(Event& event) {
   if (work.writes == 0 && event.status) {
     const std::uint64_t bytes = job_.layout.chunks[event.chunk].bytes;
     stats_.write.stop(clock_.now(), bytes);
+    trace(report::Trace::Stage::kWrite, event.chunk, work.times.write);
     bytes_done_ += bytes;
+    if (only_downloads_) downloaded_.push_back(event.chunk);
   }
   finish_if_done(event.chunk);
 }
@@ -295,7 +312,6 @@ void Mover::finish_if_done(std::uint32_t chunk) {
 // ---- the fabric
 
 void Mover::announce(std::uint32_t chunk, const Work& work) {
-  if (alone_) return;
   const cast::Entry entry{
       chunk, static_cast<std::uint32_t>(fabric_.rank()), {work.check[0], work.check[1]}};
   if (sequencer_) {
@@ -306,9 +322,9 @@ void Mover::announce(std::uint32_t chunk, const Work& work) {
 }
 
 void Mover::sequence(const cast::Entry& ready) {
-  if (const auto entry = sequencer_->announce(ready)) {
-    unsent_.push_back(*entry);
-    on_entry(*entry);
+  for (const cast::Entry& entry : sequencer_->announce(ready)) {
+    unsent_.push_back(entry);
+    on_entry(entry);
   }
 }
 
@@ -334,13 +350,16 @@ bool Mover::post_broadcasts() {
     std::byte* buffer = nullptr;
     if (entry.root == me) {
       Work& work = work_.at(entry.chunk);
+      trace(report::Trace::Stage::kWait, entry.chunk, work.times.ready);
       work.posted = true;
+      work.times.bcast = clock_.now();
       buffer = work.buffer;
     } else {
       if (receive_->empty()) break;
       buffer = receive_->acquire();
       Work& work = work_[entry.chunk];
       work.buffer = buffer;
+      work.times.bcast = clock_.now();
       std::copy(std::begin(entry.check), std::end(entry.check), work.check);
     }
     stats_.bcast.start(clock_.now());
@@ -357,6 +376,7 @@ void Mover::on_broadcast(std::uint32_t chunk) {
   Work& work = work_.at(chunk);
   work.broadcast_done = true;
   stats_.bcast.stop(clock_.now(), job_.layout.chunks[chunk].bytes);
+  trace(report::Trace::Stage::kBcast, chunk, work.times.bcast);
   if (work.owner) {
     finish_if_done(chunk);
   } else if (failed_here_ || stopped_ || job_.held.test(chunk) || !job_.write) {
@@ -390,7 +410,55 @@ void Mover::on_message(int from, cast::Message message) {
     for (const cast::Entry& entry : entries->entries) on_entry(entry);
   } else if (const auto* stop = std::get_if<cast::Stop>(&message)) {
     on_stop(stop->cause);
+  } else if (std::holds_alternative<cast::Downloaded>(message)) {
+    if (++shards_down_ < fabric_.size()) return;
+    control_->send_down(cast::Go{});
+    start_broadcasts();
+  } else if (std::holds_alternative<cast::Go>(message)) {
+    start_broadcasts();
   }
+}
+
+// ---- the staged schedule
+
+bool Mover::on_disk(std::uint32_t chunk) const {
+  return job_.held.test(chunk) ||
+         std::find(downloaded_.begin(), downloaded_.end(), chunk) != downloaded_.end();
+}
+
+std::vector<std::uint32_t> Mover::chunks_in_order() const {
+  std::vector<std::uint32_t> chunks;
+  for (std::size_t rank = 0; rank < job_.assignment.shards.size(); ++rank) {
+    for (const auto* part : {&job_.assignment.shards[rank], &job_.assignment.resends[rank]}) {
+      chunks.insert(chunks.end(), part->begin(), part->end());
+    }
+  }
+  std::sort(chunks.begin(), chunks.end());  // the layout numbers them file by file
+  return chunks;
+}
+
+// The barrier between downloading and broadcasting, by messages: a rank that fails must not leave
+// the others inside a collective.
+void Mover::shard_is_down() {
+  if (!only_downloads_ || told_ || !no_more_ || asked_ > 0 || !granted_.empty() || !work_.empty())
+    return;
+  told_ = true;
+  if (fabric_.rank() == 0) {
+    on_message(0, cast::Downloaded{});
+  } else {
+    control_->send(0, cast::Downloaded{});
+  }
+}
+
+void Mover::start_broadcasts() {
+  only_downloads_ = false;
+  to_read_.insert(to_read_.end(), downloaded_.begin(), downloaded_.end());
+  std::sort(to_read_.begin(), to_read_.end());
+}
+
+void Mover::trace(report::Trace::Stage stage, std::uint32_t chunk, double begin) const {
+  if (job_.trace != nullptr)
+    job_.trace->add(stage, chunk, begin, clock_.now(), job_.layout.chunks[chunk].bytes);
 }
 
 // ---- failure

@@ -21,11 +21,15 @@
 #include "engine/move/workers.h"
 #include "engine/plan/plan.h"
 #include "engine/report/stage_span.h"
+#include "engine/report/trace.h"
 #include "engine/source/source.h"
 #include "engine/store/store.h"
 
 namespace stage_model::move {
 
+// kStaged is the schedule of other tools, for honest comparison: download all, barrier, then
+// broadcast chunk by chunk in the order of the files, read back from disk.
+enum class Schedule { kSequenced, kStaged };
 enum class Verify { kNone, kTransfer, kStore, kDisk };
 
 struct MoveOptions {
@@ -38,6 +42,7 @@ struct MoveOptions {
   unsigned hashers = 2;                 // threads
   bool take_over = true;                // idle downloaders take the tail of slow ones
   Verify verify = Verify::kTransfer;
+  Schedule schedule = Schedule::kSequenced;
   double stall_timeout_s = 300;  // nothing at all moved on this rank
 };
 
@@ -46,9 +51,10 @@ struct MoveJob {
   const plan::Listing& listing;
   const plan::Layout& layout;
   const plan::Assignment& assignment;
-  const plan::Bits& held;  // chunks that this rank has on disk already
-  bool downloads = true;   // does this rank download
-  bool write = true;       // false: everything is in place here, this rank only sends
+  const plan::Bits& held;          // chunks that this rank has on disk already
+  bool downloads = true;           // does this rank download
+  bool write = true;               // false: everything is in place here, this rank only sends
+  report::Trace* trace = nullptr;  // null: no trace
 };
 
 struct MoveStats {
@@ -88,6 +94,7 @@ class Mover {
     bool broadcast_done = false;  // or not needed
     bool stored = false;          // writes submitted (or not needed)
     std::uint64_t check[2] = {0, 0};
+    report::ChunkTimes times;
   };
 
   bool step();
@@ -109,6 +116,10 @@ class Mover {
   void on_broadcast(std::uint32_t chunk);
   void finish_if_done(std::uint32_t chunk);
   void sequence(const cast::Entry& entry);
+  bool on_disk(std::uint32_t chunk) const;
+  std::vector<std::uint32_t> chunks_in_order() const;
+  void shard_is_down();
+  void start_broadcasts();
   void flush_entries();
   void fail_here(const Error& error);
   void stop_all(const cast::Cause& cause);
@@ -118,6 +129,7 @@ class Mover {
   bool finished() const;
   void watch();
   void leave();
+  void trace(report::Trace::Stage stage, std::uint32_t chunk, double begin) const;
 
   cast::Fabric& fabric_;
   const MoveJob& job_;
@@ -126,7 +138,11 @@ class Mover {
   const MoveOptions options_;
   const report::Clock& clock_;
   Tick tick_;
-  const bool alone_;  // one rank: nothing to broadcast
+  const bool alone_;     // one rank: nothing to broadcast
+  bool only_downloads_;  // staged schedule, first half
+  bool told_ = false;    // staged schedule: our shard is on disk, and rank 0 knows
+  int shards_down_ = 0;  // staged schedule, rank 0
+  std::vector<std::uint32_t> downloaded_;  // staged schedule: our shard
 
   std::optional<cast::Control> control_;
   std::optional<cast::Lanes> lanes_;

@@ -215,6 +215,7 @@ int soak(int argc, char** argv) {
   options.pipeline = static_cast<std::size_t>(setting("pipeline", 8));
   options.lanes = static_cast<int>(setting("lanes", 1));
   options.take_over = setting("take_over", 1) > 0;
+  if (setting("staged", 0) > 0) options.schedule = move::Schedule::kStaged;
   options.stall_timeout_s = 30;
   const report::Clock clock;
   const move::MoveJob job{listing, layout, assignment, holders[rank], downloads, true};

@@ -42,6 +42,8 @@ slow)
   run "slow owner, taken over" X=1 -- receive=4 download=2 lanes=4 slow_owner=50 source=20e6
   run "slow owner, not taken over" X=1 -- receive=4 download=2 lanes=4 slow_owner=10 take_over=0
   run "one downloads" X=1 -- $one downloaders=1
+  run "staged schedule" X=1 -- receive=4 download=2 lanes=4 staged=1
+  run "staged schedule, one buffer each" X=1 -- $one staged=1 held=2
   run "two download" X=1 -- receive=3 download=3 lanes=3 downloaders=2 pipeline=2 ;;
 held)
   run "some hold every 2nd" X=1 -- $one held=2
@@ -58,6 +60,8 @@ failures)
   run "disk full at the very end" X=1 -- receive=8 download=4 fail_rank=1 disk_fails_after=3000000 expect=4
   run "disk full on rank 0" X=1 -- receive=2 download=2 lanes=2 fail_rank=0 disk_fails_after=900000 expect=4
   run "cancelled on rank 1" X=1 -- receive=2 download=2 lanes=2 cancel_rank=1 expect=8
+  run "source breaks, staged schedule" X=1 -- $one staged=1 fail_rank=1 source_fails_after=200000 expect=5
+  run "disk full, staged schedule" X=1 -- $one staged=1 fail_rank=1 disk_fails_after=2000000 expect=4
   run "disk full among holders" X=1 -- $one held=1 fail_rank=1 disk_fails_after=100000 expect=4
   run "cancelled on rank 0" X=1 -- $one cancel_rank=0 expect=8 ;;
 *) echo "unknown case $case"; exit 2 ;;
