@@ -5,8 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
+#include <sstream>
+#include <tuple>
 
 namespace stage_model {
 namespace {
@@ -133,6 +137,52 @@ TEST(Config, FileMustBeTrusted) {
   EXPECT_THAT(load_config(path).error().message, HasSubstr("not a regular file"));
   unlink(path.c_str());
   rmdir(directory);
+}
+
+bool same_values(const Config& a, const Config& b) {
+  const auto all = [](const Config& c) {
+    return std::make_tuple(c.roots, c.state_dir, c.launcher, c.engine, c.deadline_s,
+                           c.rendezvous_timeout_s, c.heartbeat_timeout_s, c.engine_start_timeout_s,
+                           c.stall_timeout_s, c.kill_wait_s, c.max_models, c.max_nodes,
+                           c.launcher_ports.first, c.launcher_ports.last, c.mpi_ports.first,
+                           c.mpi_ports.last, c.interfaces, c.schemes, c.credentials, c.options,
+                           c.keep, c.node_fault, c.partial_keep_s, c.key_file, c.munge_socket);
+  };
+  return all(a) == all(b);
+}
+
+// What the file shows as defaults must be the defaults, and every key must be in it.
+TEST(Config, InstalledFileShowsTheDefaults) {
+  std::ifstream file(STAGE_ETC "/stage_model.toml");
+  std::string as_it_is;
+  std::string uncommented;
+  std::set<std::string> keys;
+  for (std::string line; std::getline(file, line);) {
+    as_it_is += line + "\n";
+    const bool is_key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    uncommented += (is_key ? line.substr(1) : line) + "\n";
+    if (is_key && line[1] != '[') keys.insert(line.substr(1, line.find(" =") - 1));
+  }
+  const auto shipped = parse_config(as_it_is, "stage_model.toml");
+  ASSERT_TRUE(shipped) << shipped.error().message;
+  EXPECT_TRUE(same_values(*shipped, Config{}));
+  auto shown = parse_config(uncommented, "stage_model.toml");
+  ASSERT_TRUE(shown) << shown.error().message;
+  EXPECT_TRUE(same_values(*shown, Config{}));
+  EXPECT_EQ(shown->addresses.size(), 1u);  // the two tables show an example
+  EXPECT_EQ(shown->environment.size(), 1u);
+  // An unknown key's message lists the known ones: each must be in the file.
+  for (const char* section :
+       {"paths", "limits", "ports", "network", "source", "engine", "policy", "auth"}) {
+    const std::string message = error_of("[" + std::string(section) + "]\nx = 1\n");
+    std::string names = message.substr(message.find("known here: ") + 12);
+    std::replace(names.begin(), names.end(), ',', ' ');
+    std::istringstream words(names);
+    for (std::string name; words >> name;) {
+      if (name == "addresses" || name == "environment") continue;
+      EXPECT_EQ(keys.count(name), 1u) << section << "." << name;
+    }
+  }
 }
 
 TEST(Config, DefaultPathFollowsSlurmConf) {

@@ -1,0 +1,113 @@
+#include "spank/ask.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stage_model::spank {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Site site() {
+  Site site;
+  site.config.roots = {"/nvme", "/nvme/deep", "/scratch"};
+  site.config.max_models = 3;
+  return site;
+}
+
+std::string error_of(const Status& status) { return status ? "" : status.error().message; }
+
+TEST(Ask, ModelsWithAndWithoutNames) {
+  Ask ask;
+  EXPECT_TRUE(add_model(ask, "az://acct/cont/a", site()));
+  EXPECT_TRUE(add_model(ask, "LORA_1=az://acct/cont/b?x=y", site()));
+  EXPECT_THAT(ask.models,
+              ElementsAre(Model{"", "az://acct/cont/a"}, Model{"LORA_1", "az://acct/cont/b?x=y"}));
+  EXPECT_TRUE(add_model(ask, "az://acct/cont/a", site()));  // again: nothing new
+  EXPECT_EQ(ask.models.size(), 2u);
+  EXPECT_THAT(error_of(add_model(ask, "az://acct/cont/c", site())), HasSubstr("NAME=URL"));
+  EXPECT_THAT(error_of(add_model(ask, "LORA_1=az://acct/cont/c", site())), HasSubstr("two models"));
+  EXPECT_TRUE(add_model(ask, "C=az://acct/cont/c", site()));
+  EXPECT_THAT(error_of(add_model(ask, "D=az://acct/cont/d", site())), HasSubstr("more than 3"));
+}
+
+TEST(Ask, NamesAreStrict) {
+  for (const char* text : {"a=az://acct/cont", "=az://acct/cont", "1A=az://acct/cont",
+                           "A-B=az://acct/cont", "A B=az://acct/cont", "_A=az://acct/cont"}) {
+    Ask ask;
+    EXPECT_THAT(error_of(add_model(ask, text, site())), HasSubstr("[A-Z][A-Z0-9_]*")) << text;
+    EXPECT_TRUE(ask.models.empty());
+  }
+}
+
+TEST(Ask, DestMustBeBelowARoot) {
+  Ask ask;
+  EXPECT_TRUE(set_dest(ask, "/nvme/alice/m//", site()));
+  EXPECT_EQ(ask.dest, "/nvme/alice/m");
+  for (const char* text : {"", "m", "./m", "/nvme", "/nvme/", "/nvmex/m", "/nvme/../etc", "/etc/m",
+                           "/nvme//m", "/nvme/./m", "/nvme/m\n"}) {
+    EXPECT_NE(error_of(set_dest(ask, text, site())), "") << text;
+  }
+  EXPECT_EQ(ask.dest, "/nvme/alice/m");
+  // A submit host without the file leaves the roots to the nodes, but not the form.
+  Site unknown;
+  unknown.known = false;
+  EXPECT_TRUE(set_dest(ask, "/anywhere/m", unknown));
+  EXPECT_FALSE(set_dest(ask, "/anywhere/../m", unknown));
+}
+
+TEST(Ask, DeepestRootCounts) {
+  EXPECT_EQ(root_of("/nvme/deep/x", site().config.roots), "/nvme/deep");
+  EXPECT_EQ(root_of("/nvme/deeper", site().config.roots), "/nvme");
+  EXPECT_EQ(root_of("/nvme/deep", site().config.roots), "/nvme");
+}
+
+TEST(Ask, SurvivesTheWay) {
+  Ask ask;
+  ASSERT_TRUE(add_model(ask, "az://acct/cont/a;b,c=d%20e\"'\\$(x)", site()));
+  ASSERT_TRUE(add_model(ask, "B=az://acct/cont/caf\xc3\xa9", site()));
+  ASSERT_TRUE(set_dest(ask, "/nvme/a b;c", site()));
+  ASSERT_TRUE(add_filter(ask.include, "*.json;x=1"));
+  ASSERT_TRUE(add_filter(ask.exclude, "-old/*"));
+  const std::string text = encode_ask(ask);
+  for (const char c : text) EXPECT_TRUE(c > ' ' && c < 0x7f) << text;
+  const auto back = decode_ask(text, site());
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->models, ask.models);
+  EXPECT_EQ(back->dest, ask.dest);
+  EXPECT_EQ(back->include, ask.include);
+  EXPECT_EQ(back->exclude, ask.exclude);
+}
+
+TEST(Ask, ForgedTextIsRefused) {
+  for (const std::string& text :
+       {std::string(),
+        std::string("1"),
+        std::string("2;m=,az://acct/cont"),
+        std::string("1;"),
+        std::string("1;m"),
+        std::string("1;m="),
+        std::string("1;m=,"),
+        std::string("1;m=,az://a"),
+        std::string("1;m=,az://acct/cont%0A"),
+        std::string("1;m=,az://acct/cont%00"),
+        std::string("1;m=,az://acct/cont%2"),
+        std::string("1;m=,az://acct/cont%zz"),
+        std::string("1;m=a b,az://acct/cont"),
+        std::string("1;m=,az://acct/cont;d=/etc/x"),
+        std::string("1;m=,az://acct/cont;d=/nvme/%2E%2E/etc"),
+        std::string("1;m=,az://acct/cont;d=/nvme/a;d=/nvme/b"),
+        std::string("1;m=,az://acct/cont;q=1"),
+        std::string("1;m=,ftp://acct/cont"),
+        std::string("1;d=/nvme/x"),
+        std::string("1;m=,az://acct/cont;i="),
+        "1;m=,az://acct/cont/" + std::string(1 << 17, 'x'),
+        std::string(
+            "1;m=A,az://acct/cont;m=B,az://acct/cont;m=C,az://acct/cont;m=D,az://acct/c")}) {
+    EXPECT_FALSE(decode_ask(text, site())) << text.substr(0, 80);
+  }
+}
+
+}  // namespace
+}  // namespace stage_model::spank

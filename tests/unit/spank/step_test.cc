@@ -1,0 +1,127 @@
+#include "spank/step.h"
+
+#include <gmock/gmock.h>
+
+#include "fake_slurm.h"
+
+namespace stage_model::spank {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+
+class StepTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    record.uid = ::geteuid();
+    record.state = RecordState::kStaged;
+    record.models = {{"", "/nvme/a"}, {"L", "/nvme/l"}};
+  }
+  void save() { ASSERT_TRUE(write_record(state, "7", record)); }
+  int run(bool with_flag = false) {
+    Step step(arguments);
+    if (with_flag) step.flag_seen();
+    step.load(slurm);
+    return step.verdict(slurm);
+  }
+  Record record;
+};
+
+TEST_F(StepTest, StagedSetsTheVariables) {
+  save();
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(slurm.environment["STAGE_MODEL_DIR"], "/nvme/a");
+  EXPECT_EQ(slurm.environment["STAGE_MODEL_DIR_L"], "/nvme/l");
+  EXPECT_THAT(slurm.told, IsEmpty());
+}
+
+TEST_F(StepTest, FailedEndsWithTheReasonOfTheFirstCause) {
+  record.state = RecordState::kFailed;
+  record.code = ExitCode::kSource;
+  record.node = "n3";
+  record.reason = "az://a/c: 404";
+  save();
+  EXPECT_EQ(run(), 3);
+  EXPECT_THAT(slurm.told, ElementsAre("n3: az://a/c: 404"));
+  EXPECT_THAT(slurm.environment, Not(Contains(Key("STAGE_MODEL_DIR"))));
+}
+
+TEST_F(StepTest, OneTaskPerNodeSpeaks) {
+  record.state = RecordState::kFailed;
+  record.code = ExitCode::kSource;
+  save();
+  slurm.task = 3;
+  EXPECT_EQ(run(), 3);
+  EXPECT_THAT(slurm.told, IsEmpty());
+}
+
+TEST_F(StepTest, PendingFailsClosed) {
+  record.state = RecordState::kPending;
+  save();
+  EXPECT_EQ(run(), 8);
+  EXPECT_EQ(slurm.told.size(), 1u);
+}
+
+TEST_F(StepTest, FailedNeverEndsWithZero) {
+  record.state = RecordState::kFailed;
+  record.code = ExitCode::kStaged;
+  save();
+  EXPECT_NE(run(), 0);
+}
+
+TEST_F(StepTest, ForeignAndDamagedRecordsFailClosed) {
+  record.uid = ::geteuid() + 1;
+  save();
+  EXPECT_NE(run(), 0);
+  record.uid = ::geteuid();
+  record.models.clear();
+  save();
+  EXPECT_NE(run(), 0);
+  std::ofstream(record_path(state, "7"), std::ios::trunc) << "state = \"staged\"\n";
+  EXPECT_NE(run(), 0);
+}
+
+TEST_F(StepTest, AskedButNothingStagedNamesTheSetting) {
+  EXPECT_EQ(run(true), 2);
+  EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("PrologFlags=Alloc,DeferBatch")));
+  slurm.told.clear();
+  slurm.environment["SLURM_SPANK_STAGE_MODEL_REQUEST"] = "1;m=,az://acct/cont";
+  EXPECT_EQ(run(false), 2);
+}
+
+TEST_F(StepTest, JobsWithoutTheFlagAreLeftAlone) {
+  slurm.environment["PATH"] = "/bin";
+  EXPECT_EQ(run(), 0);
+  configure("broken");
+  EXPECT_EQ(run(), 0);
+  unlink(arguments.config_path.c_str());
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(slurm.environment.size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(state));
+  EXPECT_THAT(slurm.told, IsEmpty());
+  EXPECT_THAT(slurm.errors, IsEmpty());
+}
+
+TEST_F(StepTest, BrokenConfigurationIsTheReasonForThoseWhoAsked) {
+  configure("[nonsense]\n");
+  EXPECT_EQ(run(true), 2);
+  EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("nonsense: unknown key")));
+}
+
+TEST_F(StepTest, SecretsLeaveTheEnvironment) {
+  save();
+  slurm.environment["SLURM_SPANK_STAGE_MODEL_CRED_AZURE_STORAGE_KEY"] = "k";
+  slurm.environment["SLURM_SPANK_STAGE_MODEL_CRED_ANY"] = "a=b";
+  slurm.environment["AZURE_STORAGE_KEY"] = "the user's own";
+  EXPECT_EQ(run(), 0);
+  EXPECT_THAT(slurm.environment, Not(Contains(Key(HasSubstr("CRED")))));
+  EXPECT_THAT(slurm.environment, Contains(Key("AZURE_STORAGE_KEY")));
+}
+
+}  // namespace
+}  // namespace stage_model::spank

@@ -1,0 +1,152 @@
+#include "spank/submit.h"
+
+#include <gmock/gmock.h>
+
+#include "fake_slurm.h"
+
+namespace stage_model::spank {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SubmitTest : public NodeTest {
+ protected:
+  std::string flag(Submit& submit, Flag flag, const char* value) {
+    const Status status = submit.flag(slurm, flag, value);
+    return status ? "" : status.error().message;
+  }
+  std::string finish(Submit& submit) {
+    const Status status = submit.finish(slurm);
+    return status ? "" : status.error().message;
+  }
+};
+
+TEST_F(SubmitTest, HandsOverRequestAndCredentials) {
+  setenv("AZURE_STORAGE_KEY", "k=", 1);
+  Submit submit(arguments);
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/m/"), "");
+  EXPECT_EQ(flag(submit, Flag::kModel, "L=az://acct/cont/l"), "");
+  EXPECT_EQ(flag(submit, Flag::kDest, (root + "/a").c_str()), "");
+  EXPECT_EQ(flag(submit, Flag::kInclude, "*.json"), "");
+  EXPECT_EQ(flag(submit, Flag::kExclude, "x"), "");
+  EXPECT_EQ(finish(submit), "");
+  EXPECT_EQ(slurm.control["STAGE_MODEL_REQUEST"],
+            "1;m=,az://acct/cont/m/;m=L,az://acct/cont/l;d=" + root + "/a;i=*.json;x=x");
+  EXPECT_EQ(slurm.control["STAGE_MODEL_CRED_AZURE_STORAGE_KEY"], "k=");
+  EXPECT_EQ(slurm.control.size(), 2u);
+}
+
+TEST_F(SubmitTest, JobWithoutAModelCostsNothing) {
+  configure("broken");
+  Submit submit(arguments);
+  EXPECT_EQ(finish(submit), "");
+  EXPECT_TRUE(slurm.control.empty());
+  EXPECT_EQ(slurm.flag_questions, 0);
+}
+
+TEST_F(SubmitTest, EnvironmentDefaultsCountAtSubmit) {
+  setenv("STAGE_MODEL", "az://acct/cont/m  L=az://acct/cont/l ", 1);
+  setenv("STAGE_DEST", (root + "/d").c_str(), 1);
+  Submit submit(arguments);
+  EXPECT_EQ(finish(submit), "");
+  EXPECT_EQ(slurm.control["STAGE_MODEL_REQUEST"],
+            "1;m=,az://acct/cont/m;m=L,az://acct/cont/l;d=" + root + "/d");
+}
+
+TEST_F(SubmitTest, FlagsReplaceTheDefaults) {
+  setenv("STAGE_MODEL", "nonsense", 1);
+  setenv("STAGE_DEST", "/etc", 1);
+  Submit submit(arguments);
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/m"), "");
+  EXPECT_EQ(flag(submit, Flag::kDest, (root + "/a").c_str()), "");
+  EXPECT_EQ(finish(submit), "");
+}
+
+TEST_F(SubmitTest, BadDefaultNamesTheVariable) {
+  setenv("STAGE_MODEL", "az://acct/cont/m B=nonsense", 1);
+  Submit submit(arguments);
+  EXPECT_THAT(finish(submit), StartsWith("$STAGE_MODEL: \"nonsense\""));
+  EXPECT_TRUE(slurm.control.empty());
+}
+
+TEST_F(SubmitTest, DefaultsMeanNothingToAStep) {
+  setenv("STAGE_MODEL", "nonsense", 1);
+  setenv("SLURM_JOB_ID", "7", 1);
+  slurm.where = Context::kLocal;
+  Submit step(arguments);
+  EXPECT_EQ(finish(step), "");
+  EXPECT_TRUE(slurm.control.empty());
+  slurm.where = Context::kAllocator;  // sbatch inside a job submits a job
+  Submit nested(arguments);
+  EXPECT_NE(finish(nested), "");
+}
+
+TEST_F(SubmitTest, FlagOnAStepIsAnErrorThatSaysWhere) {
+  setenv("SLURM_JOB_ID", "7", 1);
+  slurm.where = Context::kLocal;
+  Submit submit(arguments);
+  EXPECT_THAT(flag(submit, Flag::kModel, "az://acct/cont/m"), HasSubstr("sbatch or salloc"));
+}
+
+TEST_F(SubmitTest, ParentsFlagsAreForgotten) {
+  const char* option = "SLURM_SPANK__SLURM_SPANK_OPTION_stage_model_stage_model";
+  const char* request = "SLURM_SPANK_STAGE_MODEL_REQUEST";
+  setenv(option, "az://acct/cont/m", 1);
+  setenv(request, "1;m=,az://acct/cont/m", 1);
+  forget_parent_job(slurm);  // not inside a job: somebody set it on purpose
+  EXPECT_NE(getenv(option), nullptr);
+  setenv("SLURM_JOB_ID", "7", 1);
+  slurm.where = Context::kLocal;
+  forget_parent_job(slurm);
+  EXPECT_EQ(getenv(option), nullptr);
+  EXPECT_NE(getenv(request), nullptr);  // the step is still one of a job that asked
+  slurm.where = Context::kAllocator;
+  forget_parent_job(slurm);
+  EXPECT_EQ(getenv(request), nullptr);
+}
+
+TEST_F(SubmitTest, ErrorsNameTheFlag) {
+  Submit submit(arguments);
+  EXPECT_THAT(flag(submit, Flag::kModel, ""), StartsWith("--stage-model: "));
+  EXPECT_THAT(flag(submit, Flag::kModel, nullptr), StartsWith("--stage-model: "));
+  EXPECT_THAT(flag(submit, Flag::kModel, "x"), StartsWith("--stage-model: "));
+  EXPECT_THAT(flag(submit, Flag::kDest, "/etc/x"), StartsWith("--stage-dest: "));
+  EXPECT_THAT(flag(submit, Flag::kInclude, ""), StartsWith("--stage-include: "));
+  Submit lone(arguments);
+  EXPECT_EQ(flag(lone, Flag::kDest, (root + "/a").c_str()), "");
+  EXPECT_EQ(finish(lone), "--stage-dest: says nothing without --stage-model");
+}
+
+TEST_F(SubmitTest, SiteThatCannotStageIsNamed) {
+  slurm.flags = PrologFlags{true, false, false};
+  Submit submit(arguments);
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/m"), "");
+  EXPECT_THAT(finish(submit), HasSubstr("PrologFlags=Alloc,DeferBatch"));
+  slurm.flags = PrologFlags{true, true, true};
+  EXPECT_THAT(finish(submit), HasSubstr("Serial"));
+  EXPECT_TRUE(slurm.control.empty());
+  slurm.flags.reset();  // slurmctld does not answer: not our error
+  EXPECT_EQ(finish(submit), "");
+}
+
+TEST_F(SubmitTest, BrokenConfigurationIsSaidMissingOneIsNot) {
+  configure("[nonsense]\n");
+  Submit broken(arguments);
+  EXPECT_THAT(flag(broken, Flag::kModel, "az://acct/cont/m"), HasSubstr("nonsense: unknown key"));
+  unlink(arguments.config_path.c_str());
+  Submit missing(arguments);
+  EXPECT_EQ(flag(missing, Flag::kModel, "az://acct/cont/m"), "");
+  EXPECT_EQ(flag(missing, Flag::kDest, "/anywhere/x"), "");
+  EXPECT_EQ(finish(missing), "");
+}
+
+TEST_F(SubmitTest, SlurmsRefusalIsSaid) {
+  slurm.takes_control = false;
+  Submit submit(arguments);
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/m"), "");
+  EXPECT_NE(finish(submit), "");
+}
+
+}  // namespace
+}  // namespace stage_model::spank
