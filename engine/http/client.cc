@@ -130,7 +130,7 @@ class Client::Loop {
 
     while (take_incoming()) {
       if (options_.deadline_s > 0 && now() - started_ >= options_.deadline_s) {
-        end_all(fmt::format("not done within the deadline of {} s", options_.deadline_s));
+        end_all("not done within the deadline");
       }
       start_waiting();
       int running = 0;

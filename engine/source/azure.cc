@@ -8,6 +8,7 @@
 
 #include "engine/auth/azure.h"
 #include "engine/http/client.h"
+#include "engine/http/clock.h"
 #include "engine/source/azure_dialect.h"
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
@@ -39,7 +40,7 @@ class Azure final : public Source {
     if (Status status = identity_->check(std::time(nullptr)); !status) {
       return fail(status.error().code, display() + ": " + status.error().message);
     }
-    http::Client client(http_options(options_), environment_, identity_, dialect_);
+    http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
     Result<plan::Listing> listing = list_with(client);
     if (listing) listing->resolved = resolved();
     return listing;
@@ -61,7 +62,7 @@ class Azure final : public Source {
       return fail(status.error().code, display() + ": " + status.error().message);
     }
     return make_http_fetcher(
-        options, environment_, identity_, dialect_,
+        http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [origin = url_.origin, container = container_path()](const plan::Object& object) {
           auth::Request request;
           request.origin = origin;
@@ -143,12 +144,14 @@ class Azure final : public Source {
     if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
     if (!marker.empty()) request.query.emplace_back("marker", marker);
     request.headers.emplace_back("x-ms-version", kApiVersion);
-    Result<http::Response> response =
-        client.perform(std::move(request), "list of " + display(), kMaxPage);
-    if (!response) return tl::unexpected(response.error());
-    Result<AzurePage> page = parse_azure_page(response->body);
-    if (!page) return fail(page.error().code, display() + ": " + page.error().message);
-    return page;
+    // A body that was cut short at a valid end looks like no list at all: asked for once more.
+    for (bool again = true;; again = false) {
+      Result<http::Response> response = client.perform(request, "list of " + display(), kMaxPage);
+      if (!response) return tl::unexpected(response.error());
+      Result<AzurePage> page = parse_azure_page(response->body);
+      if (page) return page;
+      if (!again) return fail(page.error().code, display() + ": " + page.error().message);
+    }
   }
 
   AzureUrl url_;
@@ -156,6 +159,7 @@ class Azure final : public Source {
   http::Environment environment_;
   TransferOptions options_;
   unsigned page_size_;
+  double started_ = http::now();
   AzureDialect dialect_;
 };
 

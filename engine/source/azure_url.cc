@@ -166,6 +166,10 @@ Result<AzureUrl> parse_http(std::string_view text) {
   if (rest.starts_with('/')) rest.remove_prefix(1);
 
   if (auto account = account_of_host(host)) {
+    if (parts->scheme != "https") {
+      return fail(ExitCode::kUsage,
+                  "use https:// for " + host + ": credentials are not sent in clear");
+    }
     url.account = *account;
     parts->host = host;
   } else {
@@ -195,7 +199,10 @@ bool is_azure_url(std::string_view url, const Variables& variables) {
   if (!parts) return false;
   if (account_of_host(parts->host) || is_address_or_local(parts->host)) return true;
   Result<auth::Url> endpoint = auth::parse_url(variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT"));
-  return endpoint && endpoint->origin() == parts->origin();
+  // A custom domain is one account's; its URLs have no account in their path, so they are az://
+  // only.
+  const bool emulator = endpoint && (endpoint->path.size() > 1 || !endpoint->port.empty());
+  return emulator && endpoint->origin() == parts->origin();
 }
 
 Result<AzureUrl> parse_azure_url(std::string_view url, const Variables& variables) {

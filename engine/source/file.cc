@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "engine/http/clock.h"
 #include "engine/source/entries.h"
 #include "engine/source/file_fetcher.h"
 #include "engine/source/register.h"
@@ -36,8 +37,7 @@ std::string mark_of(const struct stat& status) {
 
 class File final : public Source {
  public:
-  File(std::string path, TransferOptions options)
-      : path_(std::move(path)), options_(std::move(options)) {}
+  explicit File(std::string path) : path_(std::move(path)) {}
 
   Result<plan::Listing> list() override {
     struct stat status {};
@@ -60,7 +60,7 @@ class File final : public Source {
   }
 
   Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
-    return make_file_fetcher(options);
+    return make_file_fetcher(options, started_);
   }
 
   std::string identity() const override { return "the job's user"; }
@@ -132,19 +132,19 @@ class File final : public Source {
   }
 
   std::string path_;
-  TransferOptions options_;
+  double started_ = http::now();
   std::string mark_;
 };
 
 bool is_file_url(std::string_view url, const Variables&) { return url.starts_with(kPrefix); }
 
 Result<std::unique_ptr<Source>> open_file(std::string_view url, const Variables&,
-                                          const TransferOptions& options) {
+                                          const TransferOptions&) {
   url.remove_prefix(kPrefix.size());
   if (!url.starts_with('/') || url.find('\0') != std::string_view::npos) {
     return fail(ExitCode::kUsage, "file:// takes an absolute path: file:///PATH");
   }
-  return std::make_unique<File>(std::string(url), options);
+  return std::make_unique<File>(std::string(url));
 }
 
 }  // namespace

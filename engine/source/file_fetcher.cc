@@ -72,9 +72,9 @@ Status read_block(const Block& block) {
 
 class FileFetcher final : public Fetcher {
  public:
-  explicit FileFetcher(const TransferOptions& options)
+  FileFetcher(const TransferOptions& options, double started)
       : block_size_(std::max<std::uint64_t>(1, options.block_size)),
-        deadline_(options.deadline_s > 0 ? http::now() + options.deadline_s : 0),
+        deadline_(options.deadline_s > 0 ? started + options.deadline_s : 0),
         bucket_(options.max_bandwidth, http::now()) {
     const unsigned count = std::clamp(options.concurrency, 1U, kMaxThreads);
     for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
@@ -175,8 +175,8 @@ std::string file_etag(const struct stat& status) {
 
 std::string describe_errno() { return std::generic_category().message(errno); }
 
-std::unique_ptr<Fetcher> make_file_fetcher(const TransferOptions& options) {
-  return std::make_unique<FileFetcher>(options);
+std::unique_ptr<Fetcher> make_file_fetcher(const TransferOptions& options, double started) {
+  return std::make_unique<FileFetcher>(options, started);
 }
 
 }  // namespace stage_model::source

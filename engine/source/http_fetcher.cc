@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/http/clock.h"
 #include "engine/source/show.h"
 #include "engine/source/whole_fetch.h"
 
@@ -11,11 +12,12 @@ namespace {
 
 class HttpFetcher final : public Fetcher {
  public:
-  HttpFetcher(const TransferOptions& options, const http::Environment& environment,
-              auth::IdentityPtr identity, const http::Dialect& dialect, MakeRequest make_request)
-      : block_size_(std::max<std::uint64_t>(1, options.block_size)),
+  HttpFetcher(const http::Options& options, std::uint64_t block_size,
+              const http::Environment& environment, auth::IdentityPtr identity,
+              const http::Dialect& dialect, MakeRequest make_request)
+      : block_size_(std::max<std::uint64_t>(1, block_size)),
         make_request_(std::move(make_request)),
-        client_(http_options(options), environment, std::move(identity), dialect) {}
+        client_(options, environment, std::move(identity), dialect) {}
 
   void start(Fetch fetch) override {
     const std::uint64_t blocks = (fetch.length + block_size_ - 1) / block_size_;
@@ -62,24 +64,28 @@ class HttpFetcher final : public Fetcher {
 
 }  // namespace
 
-http::Options http_options(const TransferOptions& options) {
+http::Options http_options(const TransferOptions& options, double started) {
   http::Options out;
   out.concurrency = options.concurrency;
   out.max_retries = options.max_retries;
   out.low_speed_window_s = options.low_speed_window_s;
   out.low_speed_bytes = options.low_speed_bytes;
   out.connect_timeout_s = options.connect_timeout_s;
-  out.deadline_s = options.deadline_s;
+  if (options.deadline_s > 0) {
+    constexpr double kPassed = 0.001;  // 0 would be none at all
+    out.deadline_s = std::max(kPassed, started + options.deadline_s - http::now());
+  }
   out.max_bandwidth = options.max_bandwidth;
   return out;
 }
 
-std::unique_ptr<Fetcher> make_http_fetcher(const TransferOptions& options,
+std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
+                                           std::uint64_t block_size,
                                            const http::Environment& environment,
                                            auth::IdentityPtr identity, const http::Dialect& dialect,
                                            MakeRequest make_request) {
-  return std::make_unique<HttpFetcher>(options, environment, std::move(identity), dialect,
-                                       std::move(make_request));
+  return std::make_unique<HttpFetcher>(http_options, block_size, environment, std::move(identity),
+                                       dialect, std::move(make_request));
 }
 
 }  // namespace stage_model::source

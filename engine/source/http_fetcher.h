@@ -9,13 +9,15 @@
 
 namespace stage_model::source {
 
-http::Options http_options(const TransferOptions& options);
+// `started`: of the run, by http::now(): its deadline counts from there.
+http::Options http_options(const TransferOptions& options, double started);
 
 // What a GET of an object looks like, unsigned and without its range. Called on any thread.
 using MakeRequest = std::function<auth::Request(const plan::Object&)>;
 
 // `dialect` outlives the fetcher.
-std::unique_ptr<Fetcher> make_http_fetcher(const TransferOptions& options,
+std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
+                                           std::uint64_t block_size,
                                            const http::Environment& environment,
                                            auth::IdentityPtr identity, const http::Dialect& dialect,
                                            MakeRequest make_request);

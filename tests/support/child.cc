@@ -14,6 +14,8 @@
 namespace stage_model::test {
 namespace {
 
+constexpr char kRudeServer[] = STAGE_TEST_SUPPORT "/rude_server.py";
+
 [[noreturn]] void give_up(const std::string& what) {
   std::fprintf(stderr, "test support: %s\n", what.c_str());
   std::abort();
@@ -92,10 +94,12 @@ std::string Child::wait_for(const std::string& word) {
   return found;
 }
 
-RudeServer::RudeServer() : child_({"python3", STAGE_TEST_SUPPORT "/rude_server.py"}) {
+RudeServer::RudeServer(const std::string& pem)
+    : child_(pem.empty() ? std::vector<std::string>{"python3", kRudeServer}
+                         : std::vector<std::string>{"python3", kRudeServer, pem}) {
   const std::string port = child_.wait_for("port ");
   if (port.empty()) give_up("rude_server.py does not start: is python3 there?");
-  origin_ = "http://127.0.0.1:" + port;
+  origin_ = (pem.empty() ? "http://127.0.0.1:" : "https://127.0.0.1:") + port;
 }
 
 }  // namespace stage_model::test

@@ -32,8 +32,9 @@ class Child {
 // tests/support/rude_server.py; its docstring says what it can do.
 class RudeServer {
  public:
-  RudeServer();
-  const std::string& origin() const { return origin_; }  // "http://127.0.0.1:PORT"
+  // `pem`: a key and certificate for TLS, "" for plain HTTP.
+  explicit RudeServer(const std::string& pem = "");
+  const std::string& origin() const { return origin_; }  // "http[s]://127.0.0.1:PORT"
 
  private:
   Child child_;

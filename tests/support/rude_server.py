@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A server that misbehaves on request, for tests of the HTTP client and the Azure source.
 
-Prints "port N" once it listens on 127.0.0.1, serves until its stdin closes. Only the standard
+Prints "port N" once it listens on 127.0.0.1, serves until its stdin closes. With an argument, the
+PEM file of a key and certificate, it speaks TLS. Only the standard
 library; raw sockets, because real HTTP libraries are too polite.
 
 Plain objects: GET /object/KEY/SIZE/RULE[/RULE...]
@@ -16,6 +17,7 @@ its list, as in "status:503:2*3".
 
 import email.utils
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -323,6 +325,10 @@ def page(blobs, marker):
 
 def main():
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    tls = None
+    if len(sys.argv) > 1:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(sys.argv[1])
     print("port", listener.getsockname()[1], flush=True)
 
     def accept():
@@ -330,6 +336,11 @@ def main():
         while True:
             sock, _ = listener.accept()
             connections += 1
+            if tls:
+                try:
+                    sock = tls.wrap_socket(sock, server_side=True)
+                except (OSError, ssl.SSLError):
+                    continue
             connection = Connection(sock, connections)
             threading.Thread(target=connection.run, daemon=True).start()
 

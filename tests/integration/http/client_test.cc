@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <string>
 #include <vector>
@@ -253,7 +255,7 @@ TEST_F(HttpClient, OurOwnRateLimitIsNoStall) {
 TEST_F(HttpClient, TheDeadlineEndsEverything) {
   options_.deadline_s = 0.4;
   options_.low_speed_window_s = 30;
-  expect_error(get("silent", kMiB, 0, kMiB), "deadline of 0.4 s", ExitCode::kStopped);
+  expect_error(get("silent", kMiB, 0, kMiB), "not done within the deadline", ExitCode::kStopped);
 }
 
 TEST_F(HttpClient, DestructionEndsWhatIsOutstanding) {
@@ -354,6 +356,35 @@ TEST_F(HttpClient, AProxyFromTheVariablesIsUsedAndNamed) {
   ASSERT_FALSE(response);  // had it gone directly, the name would be the fault
   EXPECT_THAT(response.error().message, HasSubstr("127.0.0.1"));
   EXPECT_THAT(response.error().message, testing::Not(HasSubstr("SECRET")));
+}
+
+TEST_F(HttpClient, AnUntrustedCertificateIsNamedAndABundleHelps) {
+  char directory[] = "/tmp/stage-tls-XXXXXX";
+  ASSERT_NE(mkdtemp(directory), nullptr);
+  const std::string pem = std::string(directory) + "/pem";
+  const std::string make_pem =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+      "-days 1 -subj /CN=stage -addext subjectAltName=IP:127.0.0.1 -keyout " +
+      pem + " -out " + pem + ".crt 2>/dev/null && cat " + pem + ".crt >> " + pem;
+  ASSERT_EQ(std::system(make_pem.c_str()), 0);
+  {
+    test::RudeServer secure(pem);
+    auth::Request request;
+    request.origin = secure.origin();
+    request.path = "/object/" + key() + "/5000/ok";
+    make();
+    auto response = client_->perform(request, "list", kMiB);
+    ASSERT_FALSE(response);
+    EXPECT_THAT(response.error().message, HasSubstr("no trusted connection to 127.0.0.1:"));
+    EXPECT_THAT(response.error().message, HasSubstr("SSL_CERT_FILE"));
+    EXPECT_EQ(client_->counters().requests, 1U);
+    environment_.ca_file = pem + ".crt";
+    make();
+    response = client_->perform(request, "list", kMiB);
+    ASSERT_TRUE(response) << response.error().message;
+    EXPECT_EQ(response->body.size(), 5000U);
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(HttpClient, ABodyAboveTheLimitIsRefused) {

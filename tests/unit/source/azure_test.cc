@@ -171,7 +171,8 @@ TEST(SourceAzureUrl, MistakesAreNamedWithoutSecrets) {
   for (const char* bad :
        {"az://", "az:///models/x", "az://acct", "az://acct/", "az://Acct/models/x",
         "az://acct/Models/x", "az://acct/m/x", "az://acct.blob.core.windows.net/models/x",
-        "https://acct.blob.core.windows.net/", "https://acct.blob.core.windows.net/models/50%.bin",
+        "http://acct.blob.core.windows.net/models/x", "https://acct.blob.core.windows.net/",
+        "https://acct.blob.core.windows.net/models/50%.bin",
         "https://acct.blob.core.windows.net/models/x?snapshot=1&sig=SECRET",
         "https://u:SECRET@acct.blob.core.windows.net/models/x"}) {
     const auto url = parse_azure_url(bad, {});
