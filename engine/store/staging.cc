@@ -45,7 +45,7 @@ class StagingDirectory final : public Staging {
   ~StagingDirectory() override {
     stop_writers();
     if (!state_.temp) return;
-    const bool worth = state_.adopted || journaled_ || state_.sealed;
+    const bool worth = adopted_waits() || journaled_ || state_.sealed;
     if (!worth || state_.full || state_.options.partial_keep_s <= 0 ||
         state_.temp->journal->release() != 0) {
       discard();
@@ -76,7 +76,6 @@ class StagingDirectory final : public Staging {
     if (!state_.published) {
       if (Status status = fill_temp_directory(&state_); !status) return status;
       journaled_ = bytes_to_transfer(state_) != total_bytes() || journaled_;
-      state_.adopted.reset();
       WriterPool::Options options;
       options.threads = state_.options.writers;
       options.seams = state_.seams;
@@ -204,6 +203,9 @@ class StagingDirectory final : public Staging {
     const std::uint64_t written = pool_ ? pool_->bytes_written() : 0;
     return write_error(state_, state_.shown(object), error, to_come_ - std::min(to_come_, written));
   }
+
+  // Not yet moved out of the adopted directory, which lies in ours.
+  bool adopted_waits() const { return state_.adopted && state_.adopted->dir; }
 
   std::uint64_t total_bytes() const {
     std::uint64_t bytes = 0;

@@ -46,7 +46,7 @@ struct State {
   Fd dest_dir;              // DEST at presence; invalid: not there
   std::optional<Manifest> dest_manifest;
   std::list<Manifest::File> newer_records;  // of a DEST that appeared after presence
-  std::unique_ptr<Adopted> adopted;
+  std::unique_ptr<Adopted> adopted;  // records point into it; dir is closed once it is empty
   std::optional<TempDirectory> temp;
 
   std::atomic<bool> direct{true};

@@ -72,6 +72,7 @@ class Staging {
   // Looks, and takes over or removes what dead runs left next to the destination. Call once, first.
   // `listing` must outlive the Staging. Errors: kDestination (a name the file system cannot hold).
   virtual Result<Presence> presence(const plan::Listing& listing) = 0;
+  Result<Presence> presence(plan::Listing&&) = delete;
 
   // Does what is not held fit? `bytes_needed` and `files_needed` count every file that is not held,
   // partial ones in full: adopted partial data counts as free. Errors: kDestination, naming the

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -216,6 +218,7 @@ inline std::vector<std::string> leftovers(const std::string& parent) {
 inline int in_child(const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is ended leaves no one behind
     body();
     ::_exit(::testing::Test::HasFailure() ? 99 : 0);
   }
