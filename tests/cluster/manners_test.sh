@@ -99,16 +99,16 @@ test_ownership() {
 test_cost_without_flag() {
   local i with=() without=()
   STAGE_CLUSTER_DIR=$D.plain STAGE_CLUSTER_PLUGIN=off cluster up $NODES || fail "the second cluster"
-  for i in {1..15}; do
+  for i in {1..10}; do
     with+=("$(first_line_after_ms "$D")")
     without+=("$(first_line_after_ms "$D.plain")")
   done
   STAGE_CLUSTER_DIR=$D.plain cluster down
-  check [ ${#with[@]} = 15 ]
+  check [ ${#with[@]} = 10 ]
   local a b
   a=$(least "${with[@]}")
   b=$(least "${without[@]}")
-  echo "    sbatch to the first user line, least of 15 jobs in turn: $a ms with the plugin, $b ms without," \
+  echo "    sbatch to the first user line, least of 10 jobs in turn: $a ms with the plugin, $b ms without," \
     "ratio $(awk "BEGIN { printf \"%.2f\", $a / $b }")"
   check [ "$a" -le $((b * 3)) ]
 }

@@ -55,7 +55,7 @@ SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1
 PrologFlags=Alloc,DeferBatch
 ReturnToService=2
-SlurmdTimeout=15
+SlurmdTimeout=10
 SlurmctldTimeout=60
 MessageTimeout=30
 BatchStartTimeout=120
