@@ -1,6 +1,7 @@
 #include "engine/launch/assemble.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +99,10 @@ Result<Request> request_by_hand(const Options& options) {
   request.record_dir = options.record_dir;
   while (request.record_dir.size() > 1 && request.record_dir.back() == '/') {
     request.record_dir.pop_back();
+  }
+  if (!request.record_dir.empty()) {
+    // By hand nobody else makes it. Where it cannot be made, the outcome still is what it is.
+    mkdir(request.record_dir.c_str(), S_IRWXU);
   }
   if (options.engine_arguments.empty()) {
     return usage("nothing to do: give the engine's arguments after --");

@@ -80,9 +80,10 @@ class MungeAuthenticator : public Authenticator {
   static tl::unexpected<Error> failure(const char* what, const Context& context,
                                        munge_err_t error) {
     const char* detail = munge_ctx_strerror(context.get());
-    return fail(ExitCode::kFabric,
-                fmt::format("{}: {} (is munged running here, and the clock right?)", what,
-                            detail != nullptr ? detail : munge_strerror(error)));
+    return fail(
+        ExitCode::kFabric,
+        fmt::format("{}: {} (munged must run here, with the same key and clock on all nodes)", what,
+                    detail != nullptr ? detail : munge_strerror(error)));
   }
 
   std::string socket_;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <climits>
 #include <thread>
 
 #include "engine/launch/assemble.h"
@@ -37,9 +37,14 @@ bool directory_exists(const std::string& path) {
   return !path.empty() && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// A reader that has stopped (a pager, a terminal on hold) must not stop the heartbeats: what it
+// does not take within a second is dropped. Up to PIPE_BUF bytes never block once poll says so.
 void print(int fd, std::string_view text) {
+  constexpr int kPatienceMs = 1000;
   while (!text.empty()) {
-    const ssize_t put = write(fd, text.data(), text.size());
+    pollfd ready{fd, POLLOUT, 0};
+    if (poll(&ready, 1, kPatienceMs) <= 0) return;
+    const ssize_t put = write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (put <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(put));
   }

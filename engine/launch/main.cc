@@ -70,6 +70,8 @@ int run(const stage_model::launch::Options& options) {
   if (launch.by_hand) {
     launch.inherited = inheritable(environ);
   } else {
+    // Slurm's spool directory, where a prolog may begin, is not the user's to be in.
+    if (chdir("/") != 0) return refuse({ExitCode::kStopped, "cannot change to /"});
     // The plugin waits for this process; if it is killed, nobody wants the outcome.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
   }

@@ -13,10 +13,10 @@ namespace stage_model::launch {
 // How much a report tells: when one thing goes wrong, every node reports something within
 // milliseconds, and all but one of the reports are consequences.
 enum class Weight : std::uint32_t {
-  kExit = 10,          // an engine ended with a status and no reason
-  kNoFinalize = 12,    // … or with status 0 before its work was done
+  kAbort = 10,         // MPI_Abort: most often MPI's own answer to a peer that has gone
   kEngineFabric = 20,  // an engine's own reason, when it is one that a dying peer gives it too
-  kAbort = 25,         // MPI_Abort
+  kExit = 22,          // an engine ended with a status and no reason
+  kNoFinalize = 24,    // … or with status 0 before its work was done
   kLost = 30,          // a launcher or its node is gone
   kSignal = 35,        // an engine was killed
   kStalled = 40,       // an engine said nothing, or did not start

@@ -40,7 +40,9 @@ Result<std::string> make_root_path(const std::string& name) {
 Result<std::string> make_own_path() {
   const char* base = std::getenv("TMPDIR");
   std::string path = std::string(base != nullptr && *base == '/' ? base : "/tmp") + "/stage.XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) return failure(path);
+  if (mkdtemp(path.data()) == nullptr || chmod(path.c_str(), S_IRWXU | S_IXGRP | S_IXOTH) != 0) {
+    return failure(path);
+  }
   return path;
 }
 
@@ -49,8 +51,10 @@ Result<std::string> make_own_path() {
 Result<std::unique_ptr<SessionDirectory>> SessionDirectory::create(const std::string& job,
                                                                    std::uint32_t index, uid_t uid,
                                                                    gid_t gid) {
+  // A container may have /run read-only.
+  const bool use_run = geteuid() == 0 && access("/run", W_OK) == 0;
   const Result<std::string> path =
-      geteuid() == 0 ? make_root_path(fmt::format("{}.{}", job, index)) : make_own_path();
+      use_run ? make_root_path(fmt::format("{}.{}", job, index)) : make_own_path();
   if (!path) return tl::unexpected(path.error());
   std::unique_ptr<SessionDirectory> directory(new SessionDirectory(*path));
   if (Status filled = directory->fill(uid, gid); !filled) return tl::unexpected(filled.error());

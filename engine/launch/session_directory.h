@@ -16,8 +16,8 @@ namespace stage_model::launch {
 // killed launcher left under that name by the next one.
 class SessionDirectory {
  public:
-  // Root: below /run/stage-model-session; else below $TMPDIR or /tmp, with a random name.
-  // Errors: kDestination, naming the path.
+  // Root, where /run can be written: below /run/stage-model-session; else below $TMPDIR or /tmp,
+  // with a random name. Errors: kDestination, naming the path.
   static Result<std::unique_ptr<SessionDirectory>> create(const std::string& job,
                                                           std::uint32_t index, uid_t uid,
                                                           gid_t gid);

@@ -101,8 +101,8 @@ class Bed:
         """Runs a command on node k (from 1); .inner is its own pid."""
         target = child_of(self.holders[k - 1].pid)
         process = subprocess.Popen(
-            ["nsenter", "-t", str(target), "--mount", "--uts", "--ipc", "--net", "--pid", *prefix,
-             *command],
+            ["nsenter", "-t", str(target), "--mount", "--uts", "--ipc", "--net", "--pid",
+             "--root", *prefix, *command],  # the target's root: the tests may run in a chroot
             stdin=subprocess.DEVNULL, **options)
         process.inner = child_of(process.pid)
         return process

@@ -18,7 +18,9 @@ Report report(Weight weight, const char* node) {
 TEST(Verdict, ACauseOutranksItsConsequences) {
   Verdict verdict;
   EXPECT_TRUE(verdict.empty());
+  verdict.add(report(Weight::kAbort, "z"));
   verdict.add(report(Weight::kExit, "a"));
+  EXPECT_EQ(verdict.best().node, "a");
   verdict.add(report(Weight::kEngineFabric, "b"));
   verdict.add(report(Weight::kLost, "c"));
   EXPECT_EQ(verdict.best().node, "c");
