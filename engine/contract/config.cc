@@ -40,8 +40,7 @@ void read_ports(TomlReader& reader, std::string_view key, PortRange& out) {
 
 void need_path(TomlReader& reader, std::string_view key, const std::string& path) {
   if (!normal_absolute_path(path) || path == "/") {
-    reader.reject(key,
-                  quote(path) + " is not an absolute path without \"..\" and doubled slashes");
+    reader.reject(key, quote(path) + " is not an absolute path without \"..\" and doubled slashes");
   }
 }
 
