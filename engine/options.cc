@@ -176,7 +176,7 @@ void add_move(CLI::App& app, Options& options) {
         group, "N", "by --memory");
   shape(add_count<std::size_t>(app, "--pipeline", &options.move.pipeline, "broadcasts in flight", 1,
                                256),
-        group, "N", "8");
+        group, "N", "32MiB of chunks, 8 to 32");
   shape(add_count<int>(app, "--lanes", &options.move.lanes, "communicators that they go round", 1,
                        64),
         group, "N", "8");
@@ -257,6 +257,7 @@ void check_destination(Options& options) {
 Result<Options> parse_options(int argc, char** argv) {
   Options options;
   options.move.download_buffers = 0;
+  options.move.pipeline = 0;
   CLI::App app(kDescription, "stage-engine");
   app.footer(kFooter);
   app.get_formatter()->column_width(34);

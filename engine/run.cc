@@ -264,10 +264,12 @@ Run::Outcome Run::move() {
       std::clamp<std::size_t>(budget / std::max<std::uint64_t>(longest, 1) / 2, 1, 64);
   options.receive_buffers = options_.buffers != 0 ? options_.buffers : fit;
   if (options.download_buffers == 0) options.download_buffers = fit;
-  options.downloading =
-      std::clamp<std::size_t>(options_.transfer.concurrency * options_.transfer.block_size /
-                                  std::max<std::uint64_t>(longest, 1),
-                              2, 8);
+  options.downloading = options_.transfer.concurrency;
+  // Enough in flight to fill a chain of ranks, whose depth no single small chunk can.
+  if (options.pipeline == 0) {
+    options.pipeline = std::clamp<std::size_t>(
+        (std::uint64_t{32} << 20) / std::max<std::uint64_t>(longest, 1), 8, 32);
+  }
   const move::MoveJob job{listing_,
                           layout_,
                           assignment_,

@@ -56,7 +56,17 @@ std::string interface_of(const char* address) {
   return {};
 }
 
+// Many roots in flight: coll/adapt's pipeline (algorithm 4). A segment is what a rank of the chain
+// receives before it sends on: small where a wire is slow, larger where calls would cost more.
+void choose_broadcast(const char* segment_bytes) {
+  if (std::getenv("OMPI_MCA_coll") != nullptr) return;
+  set_default("OMPI_MCA_coll_adapt_priority", "100");
+  set_default("OMPI_MCA_coll_adapt_bcast_algorithm", "4");
+  set_default("OMPI_MCA_coll_adapt_bcast_segment_size", segment_bytes);
+}
+
 std::string choose_tcp() {
+  choose_broadcast("131072");
   set_default("OMPI_MCA_pml", "ob1");
   set_default("OMPI_MCA_btl", "tcp,self");
   if (std::getenv("OMPI_MCA_btl_tcp_if_include") == nullptr &&
@@ -78,11 +88,6 @@ std::string choose_tcp() {
 
 std::string choose_environment() {
   set_default("OMPI_MCA_mpi_yield_when_idle", "1");
-  if (std::getenv("OMPI_MCA_coll") == nullptr) {
-    set_default("OMPI_MCA_coll_adapt_priority", "100");
-    set_default("OMPI_MCA_coll_adapt_bcast_algorithm", "4");  // pipeline
-    set_default("OMPI_MCA_coll_adapt_bcast_segment_size", "524288");
-  }
   if (const char* pml = std::getenv("OMPI_MCA_pml")) {
     return std::strcmp(pml, "ob1") == 0 && std::getenv("OMPI_MCA_btl") == nullptr ? choose_tcp()
                                                                                   : pml;
@@ -90,6 +95,7 @@ std::string choose_environment() {
   if (has_active_hca()) {
     // Debian's openmpi-mca-params.conf excludes ucx, so it has to be asked for.
     set_default("OMPI_MCA_pml", "ucx");
+    choose_broadcast("524288");
     return "ucx";
   }
   return choose_tcp();

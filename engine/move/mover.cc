@@ -17,6 +17,7 @@ Mover::Mover(cast::Fabric& fabric, const MoveJob& job, store::Staging& staging,
       tick_(std::move(tick)),
       alone_(fabric.size() == 1),
       only_downloads_(options.schedule == Schedule::kStaged && !alone_),
+      window_(std::min(options.downloading, options.download_buffers)),
       digests_(job.layout.extents.size()) {
   const auto me = static_cast<std::size_t>(fabric_.rank());
   for (std::size_t rank = 0; rank < job_.assignment.shards.size(); ++rank) {

@@ -18,6 +18,7 @@
 #include "engine/cast/sequencer.h"
 #include "engine/move/buffers.h"
 #include "engine/move/events.h"
+#include "engine/move/fetch_window.h"
 #include "engine/move/workers.h"
 #include "engine/plan/plan.h"
 #include "engine/report/stage_span.h"
@@ -36,7 +37,7 @@ struct MoveOptions {
   std::uint64_t chunk_size = 16 << 20;  // bytes
   std::size_t receive_buffers = 16;     // R; at least 1
   std::size_t download_buffers = 8;     // D; at least 1
-  std::size_t downloading = 4;          // chunks being fetched at once; at most D
+  std::size_t downloading = 16;         // chunks being fetched at once, at most
   std::size_t pipeline = 8;             // broadcasts in flight
   int lanes = 8;                        // communicators
   unsigned hashers = 2;                 // threads
@@ -158,11 +159,12 @@ class Mover {
   std::deque<std::uint32_t> to_read_;             // ours to resend from disk
   std::deque<std::uint32_t> granted_;             // ours to download
   std::deque<cast::Entry> order_;                 // entries not posted yet
-  std::size_t fetching_ = 0;                      // chunks being fetched or read
-  std::uint32_t asked_ = 0;                       // chunks asked for, not answered
-  bool no_more_ = false;                          // rank 0 has no more work for us
-  std::size_t to_move_ = 0;                       // entries the list will have
-  std::size_t posted_ = 0;                        // entries posted (or, alone, chunks finished)
+  FetchWindow window_;
+  std::size_t fetching_ = 0;  // chunks being fetched or read
+  std::uint32_t asked_ = 0;   // chunks asked for, not answered
+  bool no_more_ = false;      // rank 0 has no more work for us
+  std::size_t to_move_ = 0;   // entries the list will have
+  std::size_t posted_ = 0;    // entries posted (or, alone, chunks finished)
   std::uint64_t bytes_done_ = 0;
 
   std::optional<Error> failed_here_;

@@ -14,7 +14,7 @@ namespace stage_model::move {
 bool Mover::ask_for_work() {
   if (no_more_ || failed_here_ || stopped_) return false;
   const std::size_t have = fetching_ + granted_.size() + asked_;
-  const std::size_t room = std::min(options_.downloading, options_.download_buffers);
+  const std::size_t room = window_.chunks(options_.chunk_size);
   if (have >= room) return false;
   const auto want = static_cast<std::uint32_t>(room - have);
   asked_ += want;
@@ -28,7 +28,8 @@ bool Mover::ask_for_work() {
 
 bool Mover::start_chunks() {
   bool did = false;
-  while (!failed_here_ && !stopped_ && !download_->empty() && fetching_ < options_.downloading) {
+  const std::size_t room = window_.chunks(options_.chunk_size);
+  while (!failed_here_ && !stopped_ && !download_->empty() && fetching_ < room) {
     if (!to_read_.empty() && !only_downloads_) {
       start_read(to_read_.front());
       to_read_.pop_front();
@@ -95,6 +96,7 @@ void Mover::on_fetched(Event& event) {
   } else {
     trace(report::Trace::Stage::kGet, event.chunk, work.times.get);
     stats_.download.stop(clock_.now(), job_.layout.chunks[event.chunk].bytes);
+    window_.fetched(clock_.now(), job_.layout.chunks[event.chunk].bytes);
   }
   if (failed_here_ || stopped_) {
     download_->release(work.buffer);

@@ -37,7 +37,7 @@ std::size_t Bits::count() const {
 }
 
 std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t ranks) {
-  const std::uint64_t wanted = total_bytes / (8 * std::max<std::size_t>(ranks, 1));
+  const std::uint64_t wanted = total_bytes / (64 * std::max<std::size_t>(ranks, 1));
   return std::clamp(std::bit_ceil(wanted), std::uint64_t{256} << 10, std::uint64_t{64} << 20);
 }
 

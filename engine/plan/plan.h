@@ -40,8 +40,9 @@ struct Layout {
 
 inline constexpr std::uint32_t kSkip = UINT32_MAX;
 
-// Enough chunks that every rank gets several (balance, overlap), not so many that each costs more
-// than it carries: total / (8 ranks), between 256 KiB and 64 MiB, a power of two.
+// About 64 chunks for each rank, whatever the model's size: what one rank has in hand at the end is
+// then a few per cent of its work, and so is what a slow rank holds up. A power of two between
+// 256 KiB (a chunk costs messages) and 64 MiB (a buffer costs memory).
 std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t ranks);
 
 // The object groups for lay_out(): objects held by the same set of ranks form a group; those that
