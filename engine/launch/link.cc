@@ -138,11 +138,9 @@ bool Link::fill() {
       reader_.append({piece.data(), static_cast<std::size_t>(got)});
       total += static_cast<std::size_t>(got);
       last_heard_ = now();
-    } else if (got == 0) {
-      return false;
-    } else if (errno == EAGAIN) {
+    } else if (got < 0 && errno == EAGAIN) {
       return true;
-    } else if (errno != EINTR) {
+    } else if (got == 0 || errno != EINTR) {
       return false;
     }
   }
