@@ -68,7 +68,7 @@ std::string azure_string_to_sign(const Request& request, std::string_view accoun
     out += '\n';
   }
   for (const auto& [name, value] : headers) {
-    if (name.starts_with("x-ms-")) out += name + ":" + value + "\n";
+    if (name.starts_with("x-ms-")) out += fmt::format("{}:{}\n", name, value);
   }
   // The path as it is sent. An emulator's path begins with the account itself, which then stands
   // here twice; that is what it expects.

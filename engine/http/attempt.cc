@@ -58,7 +58,7 @@ Attempt::Attempt(const auth::Request& request, const Expected& expected, const O
   set(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   // The stored bytes, whatever their Content-Encoding: sizes and hashes are of those.
   for (const auto& [name, value] : request.headers) {
-    header_list_ = curl_slist_append(header_list_, (name + ": " + value).c_str());
+    header_list_ = curl_slist_append(header_list_, fmt::format("{}: {}", name, value).c_str());
   }
   header_list_ = curl_slist_append(header_list_, "Accept-Encoding: identity");
   header_list_ = curl_slist_append(header_list_, "User-Agent: stage-model");

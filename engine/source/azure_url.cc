@@ -86,7 +86,7 @@ Result<Endpoint> endpoint_for(const std::string& account, const Variables& varia
 
 // Takes the part up to the next slash.
 std::string take_segment(std::string_view& rest) {
-  const std::string segment(rest.substr(0, rest.find('/')));
+  std::string segment(rest.substr(0, rest.find('/')));
   rest.remove_prefix(std::min(rest.size(), segment.size() + 1));
   return segment;
 }
