@@ -248,7 +248,11 @@ Status fill_temp_directory(State* state) {
   }
   if (!state->temp) {
     auto temp = make_temp_directory(state->destination, state->listing->source, state->seams);
-    if (!temp) return tl::unexpected(temp.error());
+    if (!temp) {
+      // If the disk has filled up since the check, this says how much is needed and free.
+      Status room = check_free(*state, bytes_to_transfer(*state), 1);
+      return tl::unexpected(room ? temp.error() : room.error());
+    }
     state->temp.emplace(std::move(*temp));
   }
   return Preparation(state).run();
