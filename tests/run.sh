@@ -12,6 +12,8 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 logs=build/logs
 mkdir -p "$logs"
 jobs=$(nproc)
+# Checkouts of the same sources in different folders share what ccache holds.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=true
 failed=0
 
 # Runs a step with its output in a log, which is shown only if it fails.
