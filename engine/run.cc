@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -80,6 +81,11 @@ Run::Outcome Run::list() {
     if (listing) listing_ = std::move(*listing);
     mine = listing ? source_->adopt(listing_.resolved) : Status(tl::unexpected(listing.error()));
   }
+  // A token that rank 0 got is everybody's: beside the list, which is stored, and nowhere else.
+  std::string secret = fabric_.rank() == 0 ? source_->handover() : std::string();
+  fabric_.broadcast(secret, "the identity");
+  if (mine && fabric_.rank() != 0) mine = source_->accept(secret);
+  explicit_bzero(secret.data(), secret.size());
   list_span_.stop(clock_.now());
   return fabric_.agree(mine, "the list of objects");
 }
@@ -135,8 +141,10 @@ const store::ProvenExtent* find_proven(const std::vector<store::ProvenExtent>& p
 void Run::choose_sizes() {
   std::uint64_t total = 0;
   for (const plan::Object& object : listing_.objects) total += object.size;
-  const std::size_t ranks = fabric_.size();
-  if (options_.chunk_size == 0) options_.chunk_size = plan::default_chunk_size(total, ranks);
+  if (options_.chunk_size == 0) {
+    options_.chunk_size = plan::default_chunk_size(
+        total, std::min<std::size_t>(fabric_.size(), plan::kMaxDownloaders));
+  }
 }
 
 Run::Outcome Run::plan() {
@@ -152,11 +160,12 @@ Run::Outcome Run::plan() {
                           listing_.objects.size() + 1);
   layout_ = plan::lay_out(listing_, plan::group_by_holders(held, listing_.objects.size()),
                           options_.chunk_size);
+  std::vector<std::uint32_t> able;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (!held[rank].test(listing_.objects.size())) continue;
-    if (options_.download_ranks != 0 && downloaders_.size() == options_.download_ranks) break;
-    downloaders_.push_back(rank);
+    if (held[rank].test(listing_.objects.size())) able.push_back(rank);
   }
+  downloaders_ = plan::choose_downloaders(
+      able, options_.download_ranks != 0 ? options_.download_ranks : plan::kMaxDownloaders);
   held_ = plan::Bits(layout_.chunks.size());
   for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
     const plan::Chunk& chunk = layout_.chunks[c];

@@ -11,6 +11,16 @@ namespace {
 
 std::uint64_t round_up(std::uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
+using Ranks = std::vector<std::uint32_t>;
+
+// Evenly spread, so that neighbours in the network are not all roots.
+Ranks spread(const Ranks& having, std::size_t at_most) {
+  if (having.size() <= at_most) return having;
+  Ranks some;
+  for (std::size_t i = 0; i < at_most; ++i) some.push_back(having[i * having.size() / at_most]);
+  return some;
+}
+
 // Gives each chunk in turn to the least loaded of `ranks`.
 class LeastLoaded {
  public:
@@ -36,8 +46,13 @@ std::size_t Bits::count() const {
                          [](std::size_t n, std::uint64_t word) { return n + std::popcount(word); });
 }
 
-std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t ranks) {
-  const std::uint64_t wanted = total_bytes / (64 * std::max<std::size_t>(ranks, 1));
+std::vector<std::uint32_t> choose_downloaders(const std::vector<std::uint32_t>& able,
+                                              std::size_t at_most) {
+  return spread(able, at_most);
+}
+
+std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t downloaders) {
+  const std::uint64_t wanted = total_bytes / (64 * std::max<std::size_t>(downloaders, 1));
   return std::clamp(std::bit_ceil(wanted), std::uint64_t{256} << 10, std::uint64_t{64} << 20);
 }
 
@@ -100,8 +115,6 @@ Layout lay_out(const Listing& listing, const std::vector<std::uint32_t>& group,
 
 namespace {
 
-using Ranks = std::vector<std::uint32_t>;
-
 Ranks holders_of(std::uint32_t chunk, const std::vector<Bits>& holders) {
   Ranks having;
   for (std::uint32_t rank = 0; rank < holders.size(); ++rank) {
@@ -122,14 +135,6 @@ std::vector<Ranks> biggest_sets(const std::map<Ranks, std::uint64_t>& bytes, std
   for (std::size_t i = 0; i < std::min(order.size(), kMaxSets); ++i)
     sets.push_back(order[i].second);
   return sets;
-}
-
-// Evenly spread, so that neighbours in the network are not all roots.
-Ranks spread(const Ranks& having, std::size_t at_most) {
-  if (having.size() <= at_most) return having;
-  Ranks some;
-  for (std::size_t i = 0; i < at_most; ++i) some.push_back(having[i * having.size() / at_most]);
-  return some;
 }
 
 // Sends what some ranks hold to those that lack it.

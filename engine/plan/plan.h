@@ -40,10 +40,18 @@ struct Layout {
 
 inline constexpr std::uint32_t kSkip = UINT32_MAX;
 
-// About 64 chunks for each rank, whatever the model's size: what one rank has in hand at the end is
-// then a few per cent of its work, and so is what a slow rank holds up. A power of two between
-// 256 KiB (a chunk costs messages) and 64 MiB (a buffer costs memory).
-std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t ranks);
+// More ranks than this do not download unless told to: no store gives one client network more than
+// 256 NICs take, and every downloader costs requests to the store and messages to rank 0.
+inline constexpr std::size_t kMaxDownloaders = 256;
+
+// `at_most` of the ranks that can read the source, evenly spread, ascending.
+std::vector<std::uint32_t> choose_downloaders(const std::vector<std::uint32_t>& able,
+                                              std::size_t at_most);
+
+// About 64 chunks for each downloader, whatever the model's size: what one rank has in hand at the
+// end is then a few per cent of its work, and so is what a slow rank holds up. A power of two
+// between 256 KiB (a chunk costs messages) and 64 MiB (a buffer costs memory).
+std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t downloaders);
 
 // The object groups for lay_out(): objects held by the same set of ranks form a group; those that
 // every rank holds get kSkip. held[rank].test(object).

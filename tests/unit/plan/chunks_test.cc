@@ -168,6 +168,13 @@ TEST(ChunkSize, BoundedPowerOfTwo) {
   EXPECT_EQ(default_chunk_size(413'000'000'000, 16), 64u << 20);
 }
 
+TEST(Downloaders, EvenlySpread) {
+  EXPECT_THAT(choose_downloaders(all_ranks(8), 4), testing::ElementsAre(0, 2, 4, 6));
+  EXPECT_EQ(choose_downloaders(all_ranks(8), 256).size(), 8u);
+  EXPECT_EQ(choose_downloaders(all_ranks(4096), kMaxDownloaders).size(), 256u);
+  EXPECT_TRUE(choose_downloaders({}, 4).empty());
+}
+
 TEST(Bits, CountTestSet) {
   Bits bits(130);
   EXPECT_EQ(bits.count(), 0u);
