@@ -24,6 +24,33 @@ class Identity {
 
   // For messages: "shared key of account X", "SAS (expires …)". No secrets.
   virtual std::string describe() const = 0;
+
+  // The rest is for proofs that are fetched and run out (tokens); auth/token_identity.h has it.
+
+  // Fetches the first proof, unless one is there. Blocks; every wait has a limit. Rank 0, before it
+  // lists; others only where nothing was handed over. Errors: kSource.
+  virtual Status prepare() const { return {}; }
+
+  // One rank's proof for the others, so that a job asks for one: SECRET bytes, never logged or
+  // stored, or "". accept() takes it on the other ranks, before anything is signed.
+  virtual std::string handover() const { return {}; }
+  virtual Status accept(const std::string& handover) const {
+    (void)handover;
+    return {};
+  }
+
+  // Is there a proof to sign with? If not, one is on its way: ask again soon. Never blocks.
+  virtual bool ready() const { return true; }
+
+  // Numbers the proofs: noted by the client before it signs.
+  virtual unsigned generation() const { return 0; }
+
+  // The store answered 401 to a request signed with proof `generation`. True: another proof is
+  // there or on its way, so once more. Never blocks.
+  virtual bool renew(unsigned generation) const {
+    (void)generation;
+    return false;
+  }
 };
 
 using IdentityPtr = std::shared_ptr<const Identity>;

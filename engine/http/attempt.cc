@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <mutex>
 
 #include "engine/http/clock.h"
 #include "engine/http/redact.h"
@@ -35,6 +36,11 @@ bool good(int status) { return status >= 200 && status < 300; }
 
 }  // namespace
 
+void initialise_curl() {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
+
 Attempt::Attempt(const auth::Request& request, const Expected& expected, const Options& options,
                  const Environment& environment, bool fresh, TokenBucket& bucket, double now)
     : easy_(curl_easy_init()),
@@ -54,7 +60,7 @@ Attempt::Attempt(const auth::Request& request, const Expected& expected, const O
   // HTTP/1.1 by choice: with HTTP/2 all requests share one TCP connection, hence one congestion
   // window and one core's TLS, and a stream that ends early looks like a complete body.
   set(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  // Redirects would carry our proof to whoever the answer names. None of our stores needs one here.
+  // The client follows them where the store has any: libcurl would take our headers along.
   set(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   // The stored bytes, whatever their Content-Encoding: sizes and hashes are of those.
   for (const auto& [name, value] : request.headers) {
@@ -197,6 +203,13 @@ bool Attempt::check_range() {
       return refuse(Kind::kShort,
                     fmt::format("a body of {} bytes for a range of {}", *length, expected_.length));
     }
+  }
+  if (is_time(expected_.etag)) {
+    const std::string_view modified = header(response_.headers, "last-modified");
+    if (!modified.empty() && modified != std::string_view(expected_.etag).substr(kTimeTag.size())) {
+      return refuse(Kind::kChanged, "its Last-Modified is not the listed one");
+    }
+    return true;
   }
   const std::string_view etag = header(response_.headers, "etag");
   if (!etag.empty() && !expected_.etag.empty() && unquoted(etag) != unquoted(expected_.etag)) {

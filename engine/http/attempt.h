@@ -35,6 +35,8 @@ struct Outcome {
   Response response;
 };
 
+void initialise_curl();  // once per process; before anything else of libcurl. Thread-safe.
+
 class Attempt {
  public:
   // `request` is signed, and its Range and If-Match are set. `fresh`: not on an old connection.
@@ -51,6 +53,9 @@ class Attempt {
   void resume();                           // may receive at once
 
   bool stalled(double now);
+
+  // The headers promise what was asked for; the body is on its way.
+  bool promising() const { return good_range_; }
 
   // After libcurl said done with `code`. `transfer_stalled`: we ended it, by the low-speed rule.
   Outcome finish(CURLcode code, const Options& options, const Dialect& dialect);

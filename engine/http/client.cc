@@ -19,6 +19,7 @@
 #include "engine/http/attempt.h"
 #include "engine/http/clock.h"
 #include "engine/http/explain.h"
+#include "engine/http/places.h"
 #include "engine/http/redact.h"
 #include "engine/http/throttle.h"
 
@@ -33,11 +34,7 @@ constexpr unsigned kRetriesBeforeFirstSuccess = 4;
 constexpr unsigned kDnsRetriesBeforeFirstSuccess = 2;
 constexpr double kStallCheck = 0.25;  // seconds between looks at the transfers' speeds
 constexpr double kIdleWait = 1.0;
-
-void initialise_curl() {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-}
+constexpr double kProofWait = 0.05;  // seconds between looks at a proof that is on its way
 
 // A request with its history. Only the loop's thread touches it once it is started.
 struct Job {
@@ -54,11 +51,15 @@ struct Job {
   double throttled_since = 0;  // 0: the last attempt was not throttled
   bool fresh = false;
   std::unique_ptr<Attempt> attempt;
+
+  unsigned generation = 0;  // of the proof that the last attempt was signed with
+  bool renewed = false;     // a refusal was met with another proof once
+  Route route;
 };
 
-std::string host_of(const auth::Request& request) {
-  const std::size_t at = request.origin.find("://");
-  return at == std::string::npos ? request.origin : request.origin.substr(at + 3);
+std::string host_of(const std::string& origin) {
+  const std::size_t at = origin.find("://");
+  return at == std::string::npos ? origin : origin.substr(at + 3);
 }
 
 // Host of a proxy's URL, without the user and password that it may hold.
@@ -81,7 +82,8 @@ class Client::Loop {
         started_(now()),
         throttle_(options.concurrency, options.backoff_first_s, options.backoff_max_s,
                   std::random_device()()),
-        bucket_(options.max_bandwidth, started_) {
+        bucket_(options.max_bandwidth, started_),
+        places_(dialect.redirects()) {
     initialise_curl();
     multi_ = curl_multi_init();
     // All of our connections stay open between requests.
@@ -100,12 +102,15 @@ class Client::Loop {
   }
 
   void submit(std::unique_ptr<Job> job) {
+    job->route.home = place_of(job->request);
     {
       const std::lock_guard lock(mutex_);
       incoming_.push_back(std::move(job));
     }
     curl_multi_wakeup(multi_);
   }
+
+  bool same_etags() const { return dialect_.same_etags(); }
 
   Counters counters() const {
     Counters out;
@@ -135,6 +140,9 @@ class Client::Loop {
       start_waiting();
       int running = 0;
       curl_multi_perform(multi_, &running);
+      for (const JobPtr& job : active_) {
+        if (job->attempt->promising()) places_.found(job->route, now());
+      }
       reap();
       check_speeds();
       resume_paused();
@@ -180,8 +188,10 @@ class Client::Loop {
     const double time = now();
     if (time < throttle_.not_before()) return;
     while (active_.size() < throttle_.limit()) {
-      const auto next = std::find_if(waiting_.begin(), waiting_.end(),
-                                     [time](const JobPtr& job) { return job->not_before <= time; });
+      const auto next =
+          std::find_if(waiting_.begin(), waiting_.end(), [this, time](const JobPtr& job) {
+            return job->not_before <= time && !places_.being_found(job->route);
+          });
       if (next == waiting_.end()) return;
       JobPtr job = std::move(*next);
       waiting_.erase(next);
@@ -197,7 +207,21 @@ class Client::Loop {
       fail_job(std::move(job), std::move(outcome));
       return;
     }
+    places_.send(job->route, time);
+    // Only home sees our proof.
+    const bool proven = job->route.at_home();
+    if (proven && !identity_->ready()) {
+      places_.leave(job->route);
+      job->not_before = time + kProofWait;
+      waiting_.push_front(std::move(job));
+      return;
+    }
     auth::Request request = job->request;
+    if (job->route.place) {
+      request.origin = job->route.place->origin;
+      request.path = job->route.place->target;
+      request.query.clear();
+    }
     Expected expected = job->expected;
     if (expected.ranged) {
       expected.first += job->received;
@@ -205,10 +229,11 @@ class Client::Loop {
       expected.target += job->received;
       request.headers.emplace_back("Range", fmt::format("bytes={}-{}", expected.first,
                                                         expected.first + expected.length - 1));
-      if (!expected.etag.empty()) request.headers.emplace_back("If-Match", expected.etag);
+      if (auto only = condition(expected.etag)) request.headers.push_back(std::move(*only));
     }
     ++job->attempts;
-    if (Status status = identity_->sign(request); !status) {
+    job->generation = identity_->generation();
+    if (Status status = proven ? identity_->sign(request) : Status(); !status) {
       Outcome outcome;
       outcome.kind = Kind::kIdentity;
       outcome.detail = status.error().message;
@@ -261,6 +286,7 @@ class Client::Loop {
     double wait = active_.empty() ? kIdleWait : std::max(0.0, next_speed_check_ - time);
     if (active_.size() < throttle_.limit()) {
       for (const JobPtr& job : waiting_) {
+        if (places_.being_found(job->route)) continue;
         wait = std::min(wait, std::max(job->not_before, throttle_.not_before()) - time);
       }
     }
@@ -290,14 +316,21 @@ class Client::Loop {
     job->attempt.reset();
     bytes_ += outcome.received;
     job->received += outcome.received;
+    if (outcome.received > 0) job->renewed = false;
     if (outcome.kind == Kind::kOk) {
       throttle_.succeeded();
       ever_succeeded_ = true;
+      places_.found(job->route, now());
       job->done(std::move(outcome.response));
       return;
     }
     // An error answer too shows that name and network are right.
     if (outcome.response.status != 0) ever_succeeded_ = true;
+    if (outcome.kind == Kind::kRefused && go_elsewhere(*job, outcome)) {
+      waiting_.push_front(std::move(job));
+      return;
+    }
+    places_.leave(job->route);
     if (!may_retry(*job, outcome)) {
       fail_job(std::move(job), std::move(outcome));
       return;
@@ -308,6 +341,29 @@ class Client::Loop {
       job->not_before = now() + throttle_.backoff(std::max(1U, job->failures));
     }
     waiting_.push_front(std::move(job));
+  }
+
+  // A refusal that is none: a redirect, a signed URL or a token that has run out. Else `outcome`
+  // says what is wrong.
+  bool go_elsewhere(Job& job, Outcome& outcome) {
+    const int status = outcome.response.status;
+    const bool home = job.route.at_home();
+    if (dialect_.redirects() && is_redirect(status)) {
+      Status moved = places_.redirect(job.route, header(outcome.response.headers, "location"));
+      if (moved) return true;
+      outcome.kind = Kind::kRedirect;
+      outcome.detail = moved.error().message;
+      return false;
+    }
+    if (status == 401 && home && !job.renewed && identity_->renew(job.generation)) {
+      job.renewed = true;
+      return true;
+    }
+    if (status < 400 || !job.route.place || options_.max_retries == 0) return false;
+    if (!places_.lost(job.route)) return false;
+    job.not_before = now() + throttle_.backoff(job.route.lost);
+    ++retries_server_;
+    return true;
   }
 
   // Counts the retry, too.
@@ -358,12 +414,14 @@ class Client::Loop {
   }
 
   void fail_job(JobPtr job, Outcome outcome) {
+    places_.leave(job->route);
     Failure failure;
     failure.kind = outcome.kind;
     failure.what = job->what;
-    failure.host = host_of(job->request);
+    const std::string origin = job->route.now().origin;
+    failure.host = host_of(origin);
     failure.ip = std::move(outcome.ip);
-    const std::string scheme = job->request.origin.substr(0, job->request.origin.find(':'));
+    const std::string scheme = origin.substr(0, origin.find(':'));
     if (failure.kind == Kind::kProxy) failure.proxy = proxy_host(environment_.proxy_for(scheme));
     failure.detail = std::move(outcome.detail);
     failure.attempts = job->attempts;
@@ -389,6 +447,7 @@ class Client::Loop {
   std::vector<JobPtr> active_;
   Throttle throttle_;
   TokenBucket bucket_;
+  Places places_;
   double next_speed_check_ = 0;
   bool ever_succeeded_ = false;
 
@@ -411,7 +470,7 @@ void Client::start(RangeGet get) {
   job->expected.first = get.offset;
   job->expected.length = get.length;
   job->expected.total = get.total;
-  job->expected.etag = std::move(get.etag);
+  if (loop_->same_etags()) job->expected.etag = std::move(get.etag);
   job->expected.target = get.target;
   job->unwanted = std::move(get.unwanted);
   job->done = [done = std::move(get.done)](Result<Response> result) {

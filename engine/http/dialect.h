@@ -31,6 +31,7 @@ enum class Kind {
   kChanged,   // another version of the object than was listed: final
   kTooBig,    // body above the caller's limit: final
   kIdentity,  // could not sign: final; `detail` is the whole message
+  kRedirect,  // to where we do not go: final; `detail` says why
   kStopped,
 };
 
@@ -52,6 +53,13 @@ class Dialect {
   virtual ~Dialect() = default;
   // Is this error answer (status >= 300) throttling, a server's trouble, or final?
   virtual Kind classify(const Response& response) const;
+  // May its answers send us elsewhere? Then 301, 302, 303, 307 and 308 are followed a few times;
+  // the proof goes to the original scheme, host and port only, never from https to http. What a
+  // redirect led to is remembered per URL, and asked for again where that place refuses (signed
+  // URLs expire).
+  virtual bool redirects() const { return false; }
+  // Are listed ETags those of GETs? Then ranges carry If-Match and answers are compared.
+  virtual bool same_etags() const { return true; }
   // A message for what this store's users can act on; nothing: the general one (explain.h).
   virtual std::optional<Error> explain(const Failure&) const { return std::nullopt; }
 };

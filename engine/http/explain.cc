@@ -60,6 +60,8 @@ std::string reason(const Failure& failure) {
     case Kind::kTooBig:
       return fmt::format("{} answers with more than can be right: {}", place(failure),
                          failure.detail);
+    case Kind::kRedirect:
+      return fmt::format("{} {}", place(failure), failure.detail);
     case Kind::kIdentity:
     case Kind::kStopped:
       return failure.detail;
@@ -102,6 +104,7 @@ Error explain(const Failure& failure, const Dialect& dialect) {
   const ExitCode code = failure.kind == Kind::kStopped    ? ExitCode::kStopped
                         : failure.kind == Kind::kIdentity ? ExitCode::kSource
                         : failure.kind == Kind::kRefused  ? ExitCode::kSource
+                        : failure.kind == Kind::kRedirect ? ExitCode::kSource
                                                           : ExitCode::kTransfer;
   return Error{code, fmt::format("{}{}: {}", failure.what, attempts(failure), reason(failure))};
 }

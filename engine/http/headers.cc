@@ -22,6 +22,14 @@ bool all_digits(std::string_view text) {
 
 }  // namespace
 
+std::optional<std::pair<std::string, std::string>> condition(std::string_view etag) {
+  if (etag.empty() || etag.starts_with("W/")) return std::nullopt;
+  if (is_time(etag)) {
+    return std::make_pair("If-Unmodified-Since", std::string(etag.substr(kTimeTag.size())));
+  }
+  return std::make_pair("If-Match", std::string(etag));
+}
+
 std::string_view header(const Headers& headers, const std::string& name) {
   const auto found = headers.find(name);
   return found == headers.end() ? std::string_view() : std::string_view(found->second);

@@ -13,6 +13,13 @@ namespace stage_model::http {
 // Names in lower case; of repeated headers the last one.
 using Headers = std::map<std::string, std::string>;
 
+// Where a server has no ETags, its time of change takes their place: kTimeTag and an HTTP date.
+inline constexpr std::string_view kTimeTag = "Last-Modified: ";
+inline bool is_time(std::string_view etag) { return etag.starts_with(kTimeTag); }
+// The condition that makes a GET fail for any other version; nothing where there can be none (no
+// ETag, or a weak one, which If-Match never matches).
+std::optional<std::pair<std::string, std::string>> condition(std::string_view etag);
+
 std::string_view header(const Headers& headers, const std::string& name);  // "" if absent
 
 // One "Name: value" line, with its line end. Anything else is nothing.

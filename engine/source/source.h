@@ -72,6 +72,19 @@ class Source {
   // The other ranks: take over what list() found out on rank 0 (Listing::resolved).
   virtual Status adopt(const std::string& resolved) = 0;
 
+  // After list(), on rank 0: a proof for the other ranks (a token), so that a job asks for one.
+  // SECRET bytes: they travel beside the listing, never in it, and are never logged or stored.
+  // "" where each rank can sign by itself. The other ranks accept() it after adopt().
+  virtual std::string handover() const { return {}; }
+  virtual Status accept(const std::string& handover) {
+    (void)handover;
+    return {};
+  }
+
+  // Which identity would be used and why not the others, a line each, for --whoami. Blocking: asks
+  // for a token where one is needed. No secrets. Errors: kSource.
+  virtual Result<std::string> whoami() { return identity(); }
+
   // Can this rank read the objects? True for stores on the network; file:/// looks.
   virtual bool reachable() const { return true; }
 
