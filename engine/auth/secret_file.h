@@ -1,0 +1,18 @@
+// Small files of the user's that hold secrets.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "stage_model/result.h"
+
+namespace stage_model::auth {
+
+// The whole of a regular file of at most 1 MiB. Errors: kUsage if it is not there, kSource for all
+// else; messages name the path.
+Result<std::string> read_secret_file(const std::string& path);
+
+// HOME, else what the user database says (prologs have no HOME); "" if there is none.
+std::string home_directory(const std::map<std::string, std::string>& variables);
+
+}  // namespace stage_model::auth
