@@ -52,6 +52,13 @@ std::unique_ptr<StoreHasher> make_store_hasher(const plan::Object& object) {
       return std::make_unique<EvpHasher>(EVP_md5());
     case plan::StoreHash::Kind::kSha256:
       return std::make_unique<EvpHasher>(EVP_sha256());
+    case plan::StoreHash::Kind::kSha1Git: {
+      // Git hashes a blob behind its type and length.
+      auto hasher = std::make_unique<EvpHasher>(EVP_sha1());
+      const std::string head = fmt::format("blob {}", object.size);
+      hasher->update(reinterpret_cast<const std::byte*>(head.c_str()), head.size() + 1);
+      return hasher;
+    }
     default:
       return nullptr;
   }

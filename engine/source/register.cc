@@ -6,11 +6,13 @@ namespace stage_model::source {
 
 extern const Kind kAzure;  // azure.cc
 extern const Kind kFile;   // file.cc
+extern const Kind kHf;     // hf.cc
 
 std::span<const Kind* const> kinds() {
   static constexpr std::array kAll = {
       &kAzure,
       &kFile,
+      &kHf,
   };
   return kAll;
 }

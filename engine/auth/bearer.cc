@@ -1,0 +1,51 @@
+#include "engine/auth/bearer.h"
+
+#include <mutex>
+#include <utility>
+
+namespace stage_model::auth {
+namespace {
+
+class Bearer final : public Identity {
+ public:
+  Bearer(std::string token, std::string what) : token_(std::move(token)), what_(std::move(what)) {}
+
+  Status sign(Request& request) const override {
+    const std::lock_guard lock(mutex_);
+    if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
+    return {};
+  }
+
+  Status check(std::time_t) const override { return {}; }
+
+  std::string describe() const override {
+    const std::lock_guard lock(mutex_);
+    return token_.empty() ? "anonymous" : "token (" + what_ + ")";
+  }
+
+  std::string handover() const override {
+    const std::lock_guard lock(mutex_);
+    return token_.empty() ? "" : what_ + "\n" + token_;
+  }
+
+  Status accept(const std::string& handover) const override {
+    const std::lock_guard lock(mutex_);
+    const std::size_t end = handover.find('\n');
+    if (end == std::string::npos) return {};
+    what_ = handover.substr(0, end);
+    token_ = handover.substr(end + 1);
+    return {};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::string token_, what_;  // under mutex_
+};
+
+}  // namespace
+
+IdentityPtr bearer(std::string token, std::string what) {
+  return std::make_shared<Bearer>(std::move(token), std::move(what));
+}
+
+}  // namespace stage_model::auth

@@ -1,0 +1,14 @@
+// A token that a user made and that holds until he takes it back.
+#pragma once
+
+#include <string>
+
+#include "engine/auth/identity.h"
+
+namespace stage_model::auth {
+
+// `token`: "" for none, then nothing is added to requests. `what`: of it, for messages
+// ("HF_TOKEN"). Handed over to the other ranks, whose own home or environment may lack it.
+IdentityPtr bearer(std::string token, std::string what);
+
+}  // namespace stage_model::auth
