@@ -24,7 +24,7 @@ struct Expected {
   std::uint64_t first = 0, length = 0, total = 0;  // ranged: bytes of the object, and its size
   std::string etag;                                // ranged: "" if unknown
   std::byte* target = nullptr;                     // ranged: `length` bytes
-  std::size_t max_body = 64 << 10;                 // not ranged: of a good answer
+  std::size_t max_body = 64 << 10;                 // not ranged: of a good answer; 0: headers only
 };
 
 struct Outcome {

@@ -45,6 +45,7 @@ struct Job {
   std::shared_ptr<const std::atomic<bool>> unwanted;  // may be null
 
   std::uint64_t received = 0;  // ranged: good bytes so far
+  bool whole = false;          // cannot be resumed
   unsigned attempts = 0;
   unsigned failures = 0;  // that count against max_retries
   double not_before = 0;
@@ -317,6 +318,7 @@ class Client::Loop {
     bytes_ += outcome.received;
     job->received += outcome.received;
     if (outcome.received > 0) job->renewed = false;
+    if (job->whole && outcome.kind != Kind::kOk) job->received = 0;
     if (outcome.kind == Kind::kOk) {
       throttle_.succeeded();
       ever_succeeded_ = true;
@@ -355,7 +357,8 @@ class Client::Loop {
       outcome.detail = moved.error().message;
       return false;
     }
-    if (status == 401 && home && !job.renewed && identity_->renew(job.generation)) {
+    if (home && !job.renewed && dialect_.proof_refused(outcome.response) &&
+        identity_->renew(job.generation)) {
       job.renewed = true;
       return true;
     }
@@ -368,7 +371,7 @@ class Client::Loop {
 
   // Counts the retry, too.
   bool may_retry(Job& job, const Outcome& outcome) {
-    const bool progress = outcome.received >= kProgress;
+    const bool progress = outcome.received >= kProgress && !job.whole;
     const double time = now();
     std::atomic<std::uint64_t>* counter = nullptr;
     switch (outcome.kind) {
@@ -472,6 +475,7 @@ void Client::start(RangeGet get) {
   job->expected.total = get.total;
   if (loop_->same_etags()) job->expected.etag = std::move(get.etag);
   job->expected.target = get.target;
+  job->whole = get.whole;
   job->unwanted = std::move(get.unwanted);
   job->done = [done = std::move(get.done)](Result<Response> result) {
     done(result ? Status() : Status(tl::unexpected<Error>(std::move(result.error()))));

@@ -26,6 +26,7 @@ struct RangeGet {
   std::uint64_t total = 0;               // size of the object as listed
   std::string etag;                      // as listed; "" if there is none
   std::byte* target = nullptr;           // length bytes, valid until done is called
+  bool whole = false;                    // the server knows no ranges: what is broken begins anew
   // Set from outside when the result has become pointless: no further attempt is begun, done is
   // called with kStopped. May be null.
   std::shared_ptr<const std::atomic<bool>> unwanted;
@@ -45,7 +46,8 @@ class Client {
 
   void start(RangeGet get);  // never blocks
 
-  // A small request: waits for its answer (2xx), with the same retries. `max_body` in bytes.
+  // A small request: waits for its answer (2xx), with the same retries. `max_body` in bytes; 0: the
+  // headers are enough, and a body is not waited for.
   // Not from a callback. Errors: as the dialect explains them.
   Result<Response> perform(auth::Request request, const std::string& what, std::size_t max_body);
 

@@ -23,7 +23,7 @@ bool all_digits(std::string_view text) {
 }  // namespace
 
 std::optional<std::pair<std::string, std::string>> condition(std::string_view etag) {
-  if (etag.empty() || etag.starts_with("W/")) return std::nullopt;
+  if (etag.empty() || etag.starts_with("W/") || etag.starts_with(kHashTag)) return std::nullopt;
   if (is_time(etag)) {
     return std::make_pair("If-Unmodified-Since", std::string(etag.substr(kTimeTag.size())));
   }

@@ -15,6 +15,8 @@ using Headers = std::map<std::string, std::string>;
 
 // Where a server has no ETags, its time of change takes their place: kTimeTag and an HTTP date.
 inline constexpr std::string_view kTimeTag = "Last-Modified: ";
+// Where a list states a hash, that; never sent to servers.
+inline constexpr std::string_view kHashTag = "sha256:";
 inline bool is_time(std::string_view etag) { return etag.starts_with(kTimeTag); }
 // The condition that makes a GET fail for any other version; nothing where there can be none (no
 // ETag, or a weak one, which If-Match never matches).

@@ -197,8 +197,21 @@ bool is_azure_url(std::string_view url, const Variables& variables) {
   if (url.starts_with("az://")) return true;
   Result<auth::Url> parts = auth::parse_url(url);
   if (!parts) return false;
-  if (account_of_host(parts->host) || is_address_or_local(parts->host)) return true;
-  Result<auth::Url> endpoint = auth::parse_url(variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT"));
+  if (account_of_host(parts->host)) return true;
+  // Addresses are emulators' where anything says so; else of any web server.
+  const bool signature =
+      parts->query.starts_with("sig=") || parts->query.find("&sig=") != std::string::npos;
+  if (is_address_or_local(parts->host) &&
+      (signature || parts->port == "10000" || parts->path.starts_with("/devstoreaccount1/"))) {
+    return true;
+  }
+  std::string named = variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT");
+  if (named.empty()) {
+    const auto connection =
+        auth::parse_connection_string(variable(variables, "AZURE_STORAGE_CONNECTION_STRING"));
+    if (connection) named = connection->endpoint;
+  }
+  Result<auth::Url> endpoint = auth::parse_url(named);
   // A custom domain is one account's; its URLs have no account in their path, so they are az://
   // only.
   const bool emulator = endpoint && (endpoint->path.size() > 1 || !endpoint->port.empty());

@@ -20,8 +20,11 @@ struct AzureUrl {
 
 //   az://ACCOUNT/CONTAINER/PREFIX/      the path is taken literally, as it stands
 //   https://ACCOUNT.blob.DOMAIN/CONTAINER/PREFIX/[?SAS]   percent-decoded once, as URLs are
-//   http[s]://HOST[:PORT]/ACCOUNT/CONTAINER/PREFIX/       emulators: HOST an address, localhost, or
-//                                                         AZURE_STORAGE_BLOB_ENDPOINT
+//   http[s]://HOST[:PORT]/ACCOUNT/CONTAINER/PREFIX/       emulators: HOST that of
+//   AZURE_STORAGE_BLOB_
+//                                                         ENDPOINT or the connection string; or an
+//                                                         address with port 10000, the account
+//                                                         devstoreaccount1, or a signature
 // A name after .dfs. is taken for its .blob. counterpart. AZURE_STORAGE_BLOB_ENDPOINT, else the
 // endpoint of AZURE_STORAGE_CONNECTION_STRING if it is for the same account, replaces the host of
 // az:// URLs.

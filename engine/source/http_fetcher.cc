@@ -14,13 +14,24 @@ class HttpFetcher final : public Fetcher {
  public:
   HttpFetcher(const http::Options& options, std::uint64_t block_size,
               const http::Environment& environment, auth::IdentityPtr identity,
-              const http::Dialect& dialect, MakeRequest make_request)
+              const http::Dialect& dialect, MakeRequest make_request, IsWhole is_whole)
       : block_size_(std::max<std::uint64_t>(1, block_size)),
         make_request_(std::move(make_request)),
+        is_whole_(std::move(is_whole)),
         client_(options, environment, std::move(identity), dialect) {}
 
   void start(Fetch fetch) override {
-    const std::uint64_t blocks = (fetch.length + block_size_ - 1) / block_size_;
+    const bool in_one = is_whole_ && is_whole_(*fetch.object);
+    if (in_one && fetch.length != fetch.object->size) {
+      fetch.done(fail(ExitCode::kTransfer,
+                      "object '" + show(fetch.object->name) +
+                          "': its server does not answer with ranges, so it must fit into one "
+                          "chunk: raise --chunk-size (up to 1GiB), or serve it from another"));
+      return;
+    }
+    const std::uint64_t block_size =
+        in_one ? std::max<std::uint64_t>(1, fetch.length) : block_size_;
+    const std::uint64_t blocks = (fetch.length + block_size - 1) / block_size;
     if (blocks == 0) {
       fetch.done({});
       return;
@@ -28,12 +39,13 @@ class HttpFetcher final : public Fetcher {
     auto whole = std::make_shared<WholeFetch>(std::move(fetch.done), blocks);
     const auth::Request request = make_request_(*fetch.object);
     const std::string what = "object '" + show(fetch.object->name) + "'";
-    for (std::uint64_t at = 0; at < fetch.length; at += block_size_) {
+    for (std::uint64_t at = 0; at < fetch.length; at += block_size) {
       http::RangeGet get;
+      get.whole = in_one;
       get.request = request;
       get.what = what;
       get.offset = fetch.offset + at;
-      get.length = std::min(block_size_, fetch.length - at);
+      get.length = std::min(block_size, fetch.length - at);
       get.total = fetch.object->size;
       get.etag = fetch.object->etag;
       get.target = fetch.target + at;
@@ -59,6 +71,7 @@ class HttpFetcher final : public Fetcher {
  private:
   const std::uint64_t block_size_;
   const MakeRequest make_request_;
+  const IsWhole is_whole_;
   http::Client client_;
 };
 
@@ -83,9 +96,9 @@ std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
                                            std::uint64_t block_size,
                                            const http::Environment& environment,
                                            auth::IdentityPtr identity, const http::Dialect& dialect,
-                                           MakeRequest make_request) {
+                                           MakeRequest make_request, IsWhole is_whole) {
   return std::make_unique<HttpFetcher>(http_options, block_size, environment, std::move(identity),
-                                       dialect, std::move(make_request));
+                                       dialect, std::move(make_request), std::move(is_whole));
 }
 
 }  // namespace stage_model::source

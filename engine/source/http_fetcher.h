@@ -15,11 +15,14 @@ http::Options http_options(const TransferOptions& options, double started);
 // What a GET of an object looks like, unsigned and without its range. Called on any thread.
 using MakeRequest = std::function<auth::Request(const plan::Object&)>;
 
-// `dialect` outlives the fetcher.
+// Of objects on servers that know no ranges: one GET brings all of it. Called on any thread.
+using IsWhole = std::function<bool(const plan::Object&)>;
+
+// `dialect` outlives the fetcher. Without `is_whole` every object has ranges.
 std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
                                            std::uint64_t block_size,
                                            const http::Environment& environment,
                                            auth::IdentityPtr identity, const http::Dialect& dialect,
-                                           MakeRequest make_request);
+                                           MakeRequest make_request, IsWhole is_whole = nullptr);
 
 }  // namespace stage_model::source

@@ -7,12 +7,14 @@ namespace stage_model::source {
 extern const Kind kAzure;  // azure.cc
 extern const Kind kFile;   // file.cc
 extern const Kind kHf;     // hf.cc
+extern const Kind kHttps;  // https.cc
 
 std::span<const Kind* const> kinds() {
   static constexpr std::array kAll = {
       &kAzure,
       &kFile,
       &kHf,
+      &kHttps,  // last: other stores have https URLs of their own
   };
   return kAll;
 }

@@ -1,0 +1,258 @@
+// Files on any web server: one, or those that a manifest names. There is no identity but what the
+// URL itself carries.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/auth/anonymous.h"
+#include "engine/http/client.h"
+#include "engine/http/clock.h"
+#include "engine/http/redirect.h"
+#include "engine/source/entries.h"
+#include "engine/source/http_fetcher.h"
+#include "engine/source/https_manifest.h"
+#include "engine/source/plain_http.h"
+#include "engine/source/register.h"
+#include "engine/source/show.h"
+
+namespace stage_model::source {
+namespace {
+
+constexpr std::string_view kManifestScheme = "manifest+";
+constexpr std::string_view kManifestEnd = ".manifest";
+constexpr std::size_t kMaxManifest = 64 << 20;
+// What a server without ranges sends goes into one chunk, and no chunk is larger.
+constexpr std::uint64_t kMaxWhole = 1 << 30;
+// Begin the keys of objects: how they may be asked for.
+constexpr std::string_view kRanges = "ranges ";
+constexpr std::string_view kWhole = "whole ";
+
+class HttpsDialect final : public http::Dialect {
+ public:
+  bool redirects() const override { return true; }
+
+  std::optional<Error> explain(const http::Failure& failure) const override {
+    const int status = failure.response.status;
+    if (failure.kind != http::Kind::kRefused || status < 400) return std::nullopt;
+    const char* advice = status == 404 || status == 410 ? "not found: check the URL"
+                         : status == 401 || status == 403
+                             ? "not allowed without a login, or the URL's signature has expired"
+                             : "refused";
+    return Error{ExitCode::kSource,
+                 fmt::format("{}: {} (HTTP {}, {})", failure.what, advice, status, failure.host)};
+  }
+};
+
+struct Found {
+  std::uint64_t size = 0;
+  std::string etag;
+  bool ranges = false;
+};
+
+std::string version_of(const http::Headers& headers) {
+  const std::string etag(http::header(headers, "etag"));
+  if (!etag.empty()) return etag;
+  const std::string time(http::header(headers, "last-modified"));
+  return time.empty() ? "" : std::string(http::kTimeTag) + time;
+}
+
+class Https final : public Source {
+ public:
+  Https(const auth::Url& url, bool manifest, const Variables& variables,
+        const TransferOptions& options)
+      : path_(url.path.empty() ? "/" : url.path),
+        query_(url.query),
+        manifest_(manifest),
+        environment_(http::read_environment(variables)),
+        options_(options) {
+    home_.origin = url.origin();
+    home_.target = query_.empty() ? path_ : path_ + "?" + query_;
+  }
+
+  Result<plan::Listing> list() override {
+    http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
+    return manifest_ ? list_manifest(client) : list_file(client);
+  }
+
+  Status adopt(const std::string&) override { return {}; }
+
+  // Queries in a manifest are signatures, and only rank 0 has read it.
+  std::string handover() const override {
+    std::string out;
+    for (const auto& [key, query] : queries_) out += key + "\t" + query + "\n";
+    return out;
+  }
+
+  Status accept(const std::string& handover) override {
+    for (std::string_view rest = handover; !rest.empty();) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      const std::size_t tab = line.find('\t');
+      if (tab == std::string_view::npos) return fail(ExitCode::kFabric, "damaged list of URLs");
+      queries_.emplace(line.substr(0, tab), line.substr(tab + 1));
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
+    return make_http_fetcher(
+        http_options(options, started_), options.block_size, environment_, identity_, dialect_,
+        [this](const plan::Object& object) { return request_of(object.key); },
+        [](const plan::Object& object) { return object.key.starts_with(kWhole); });
+  }
+
+  std::string identity() const override {
+    return query_.empty() && queries_.empty() ? "anonymous" : "signature in the URL";
+  }
+
+ private:
+  std::string display() const { return home_.origin + path_; }
+
+  static auth::Request request_to(const http::Place& place) {
+    auth::Request request;
+    request.origin = place.origin;
+    request.path = place.target;
+    return request;
+  }
+
+  auth::Request request_of(const std::string& key) const {
+    const std::string url = key.substr(key.find(' ') + 1);
+    const std::size_t slash = url.find('/', url.find("://") + 3);
+    http::Place place{url.substr(0, slash), url.substr(slash)};
+    const auto query = queries_.find(key);
+    if (query != queries_.end()) {
+      place.target += "?" + query->second;
+    } else if (!manifest_ && !query_.empty()) {
+      place.target += "?" + query_;
+    }
+    return request_to(place);
+  }
+
+  Result<plan::Listing> list_file(http::Client& client) {
+    Result<std::string> name = auth::decode(path_.substr(path_.rfind('/') + 1));
+    if (!name) return tl::unexpected(name.error());
+    Result<Found> found = look(client);
+    if (!found) return tl::unexpected(found.error());
+    Entry entry;
+    entry.key = *name;
+    entry.size = found->size;
+    entry.etag = found->etag;
+    Result<plan::Listing> listing = make_single(std::move(entry), display());
+    if (!listing) return listing;
+    listing->objects[0].name = *name;
+    listing->objects[0].key = std::string(found->ranges ? kRanges : kWhole) + display();
+    return listing;
+  }
+
+  // A GET of one byte, which also shows whether the server knows ranges; HEAD where that fails, as
+  // it does for empty files. (HEAD first would fail for URLs that are signed for GET.)
+  Result<Found> look(http::Client& client) {
+    const std::string what = "file " + display();
+    auth::Request request = request_to(home_);
+    request.headers.emplace_back("Range", "bytes=0-0");
+    Result<http::Response> answer = client.perform(request, what, 0);
+    Found found;
+    if (answer && answer->status == 206) {
+      const auto range = http::parse_content_range(http::header(answer->headers, "content-range"));
+      if (!range || !range->total || range->first != 0) {
+        return fail(ExitCode::kSource, what + ": the server does not say how large it is");
+      }
+      found.ranges = true;
+      found.size = *range->total;
+      found.etag = version_of(answer->headers);
+      return found;
+    }
+    if (!answer) {
+      request = request_to(home_);
+      request.method = "HEAD";
+      Result<http::Response> head = client.perform(request, what, 0);
+      if (!head) return tl::unexpected(answer.error());
+      answer = std::move(head);
+    }
+    const auto size = http::parse_number(http::header(answer->headers, "content-length"));
+    if (!size) return fail(ExitCode::kSource, what + ": the server does not say how large it is");
+    if (*size > kMaxWhole) {
+      return fail(ExitCode::kSource,
+                  fmt::format("{}: the server does not answer with ranges, which a file of {} "
+                              "bytes needs: serve it from one that does",
+                              what, *size));
+    }
+    found.size = *size;
+    found.etag = version_of(answer->headers);
+    return found;
+  }
+
+  Result<plan::Listing> list_manifest(http::Client& client) {
+    Result<http::Response> answer =
+        client.perform(request_to(home_), "manifest " + display(), kMaxManifest);
+    if (!answer) return tl::unexpected(answer.error());
+    Result<std::vector<ManifestFile>> files = parse_https_manifest(answer->body, home_);
+    if (!files) return fail(files.error().code, display() + ": " + files.error().message);
+    plan::Listing listing;
+    listing.source = display();
+    for (ManifestFile& file : *files) {
+      plan::Object object;
+      object.name = std::move(file.name);
+      const std::size_t mark = file.place.target.find('?');
+      object.key = std::string(kRanges) + file.place.origin + file.place.target.substr(0, mark);
+      if (mark != std::string::npos) {
+        queries_.emplace(object.key, file.place.target.substr(mark + 1));
+      }
+      object.size = file.size;
+      if (!file.sha256.empty()) {
+        object.hash = {plan::StoreHash::Kind::kSha256, file.sha256};
+        object.etag = std::string(http::kHashTag);
+        for (const char c : file.sha256) {
+          object.etag += fmt::format("{:02x}", static_cast<unsigned char>(c));
+        }
+      }
+      listing.objects.push_back(std::move(object));
+    }
+    std::sort(listing.objects.begin(), listing.objects.end(),
+              [](const plan::Object& a, const plan::Object& b) { return a.name < b.name; });
+    return listing;
+  }
+
+  http::Place home_;
+  std::string path_, query_;  // of the URL; the query may be a signature
+  bool manifest_;
+  std::map<std::string, std::string> queries_;  // of a manifest's files, by key; secret
+  http::Environment environment_;
+  TransferOptions options_;
+  auth::IdentityPtr identity_ = std::make_shared<auth::Anonymous>();
+  double started_ = http::now();
+  HttpsDialect dialect_;
+};
+
+bool is_web_url(std::string_view url, const Variables&) {
+  if (url.starts_with(kManifestScheme)) url.remove_prefix(kManifestScheme.size());
+  return url.starts_with("https://") || url.starts_with("http://");
+}
+
+Result<std::unique_ptr<Source>> open_https(std::string_view text, const Variables& variables,
+                                           const TransferOptions& options) {
+  bool manifest = text.starts_with(kManifestScheme);
+  if (manifest) text.remove_prefix(kManifestScheme.size());
+  Result<auth::Url> url = auth::parse_url(text);
+  if (!url) return tl::unexpected(url.error());
+  if (Status status = check_plain_http(*url, !url->query.empty(), variables); !status) {
+    return tl::unexpected(status.error());
+  }
+  manifest = manifest || url->path.ends_with(kManifestEnd);
+  if (url->path.empty() || url->path.ends_with('/')) {
+    return fail(ExitCode::kUsage,
+                fmt::format("{}{}: a web server's directories cannot be listed: name one file, or "
+                            "a manifest of several (URL<TAB>SIZE[<TAB>SHA256] lines)",
+                            url->origin(), url->path));
+  }
+  return std::make_unique<Https>(*url, manifest, variables, options);
+}
+
+}  // namespace
+
+extern const Kind kHttps;
+const Kind kHttps = {"https://HOST/FILE, https://HOST/LIST.manifest", is_web_url, open_https};
+
+}  // namespace stage_model::source
