@@ -53,6 +53,8 @@ class Dialect {
   virtual ~Dialect() = default;
   // Is this error answer (status >= 300) throttling, a server's trouble, or final?
   virtual Kind classify(const Response& response) const;
+  // Does this answer say that the identity's proof has run out? Then another is asked for, once.
+  virtual bool proof_refused(const Response& response) const { return response.status == 401; }
   // May its answers send us elsewhere? Then 301, 302, 303, 307 and 308 are followed a few times;
   // the proof goes to the original scheme, host and port only, never from https to http. What a
   // redirect led to is remembered per URL, and asked for again where that place refuses (signed
