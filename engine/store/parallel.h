@@ -17,7 +17,8 @@ namespace stage_model::store {
 // go to the same thread in blocks: files of one directory contend less for its lock.
 template <class Step>
 Status parallel_for(std::size_t count, unsigned threads, const Step& step) {
-  const std::size_t block = std::clamp<std::size_t>(count / (16 * std::max(threads, 1U)), 1, 256);
+  const std::size_t block =
+      std::clamp<std::size_t>(count / (std::size_t{16} * std::max(threads, 1U)), 1, 256);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;

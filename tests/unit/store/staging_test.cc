@@ -169,7 +169,7 @@ TEST(Staging, CompareSaysWhatCounts) {
 
 TEST(Staging, AFileChangedByHandIsNotHeld) {
   const Model model = Model().add("a", 1000).add("b", 2000).add("c", 3000).add("d/e", 10);
-  const auto held_after = [&](const std::function<void(const std::string&)>& harm) {
+  const auto held_after = [&](const std::function<void(const std::string&)>& harm) -> bool {
     const TempDir dir;
     EXPECT_TRUE(stage(dir / "m", model));
     harm(dir / "m");
