@@ -1,0 +1,117 @@
+#include "engine/auth/proof_keeper.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace stage_model::auth {
+namespace {
+
+// A proof that works on does not need a service in trouble asked more often.
+constexpr std::time_t kPauseWhileValid = 15;
+
+}  // namespace
+
+ProofKeeper::ProofKeeper(std::function<Result<Proof>()> fetch, double margin_s)
+    : fetch_(std::move(fetch)), margin_s_(margin_s) {}
+
+ProofKeeper::~ProofKeeper() {
+  if (thread_.joinable()) thread_.join();
+}
+
+bool ProofKeeper::fresh(std::time_t now) const {
+  return proof_ && (proof_->expires == 0 || std::difftime(proof_->expires, now) > early_s_);
+}
+
+bool ProofKeeper::dead(std::time_t now) const {
+  return refused_ || !proof_ || (proof_->expires != 0 && proof_->expires <= now);
+}
+
+void ProofKeeper::keep(Result<Proof> proof) {
+  const std::time_t now = std::time(nullptr);
+  next_fetch_ = now + kPauseWhileValid;
+  if (!proof) {
+    error_ = std::move(proof.error());
+    return;
+  }
+  error_.reset();
+  refused_ = false;
+  ++generation_;
+  early_s_ = std::min(margin_s_, std::difftime(proof->expires, now) / 4);
+  proof_ = std::move(*proof);
+}
+
+Status ProofKeeper::prepare() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!dead(std::time(nullptr))) return {};
+  }
+  Result<Proof> proof = fetch_();
+  const std::lock_guard lock(mutex_);
+  if (!proof) return tl::unexpected(proof.error());
+  keep(std::move(proof));
+  return {};
+}
+
+void ProofKeeper::fetch_aside() {
+  if (fetching_) return;
+  fetching_ = true;
+  if (thread_.joinable()) thread_.join();  // it has ended: fetching_ was false
+  thread_ = std::thread([this] {
+    Result<Proof> proof = fetch_();
+    const std::lock_guard lock(mutex_);
+    keep(std::move(proof));
+    fetching_ = false;
+  });
+}
+
+bool ProofKeeper::ready() {
+  const std::lock_guard lock(mutex_);
+  const std::time_t now = std::time(nullptr);
+  if (fresh(now) && !refused_) return true;
+  if (!fetching_ && now >= next_fetch_) fetch_aside();
+  return !dead(now) || !fetching_;  // dead and no other to be had: secret() says why
+}
+
+unsigned ProofKeeper::generation() const {
+  const std::lock_guard lock(mutex_);
+  return generation_;
+}
+
+bool ProofKeeper::renew(unsigned generation) {
+  const std::lock_guard lock(mutex_);
+  if (generation != generation_) return true;
+  if (!proof_ || proof_->expires == 0) return false;  // would be the same again
+  refused_ = true;
+  fetch_aside();
+  return true;
+}
+
+Result<std::string> ProofKeeper::secret() const {
+  const std::lock_guard lock(mutex_);
+  if (!dead(std::time(nullptr))) return proof_->secret;
+  if (error_) return tl::unexpected(*error_);
+  return fail(ExitCode::kSource, "the identity's proof has run out");
+}
+
+std::string ProofKeeper::handover() const {
+  const std::lock_guard lock(mutex_);
+  return proof_ ? std::to_string(proof_->expires) + "\n" + proof_->secret : "";
+}
+
+Status ProofKeeper::accept(const std::string& handover) {
+  if (handover.empty()) return {};
+  Proof proof;
+  const std::size_t end = std::min(handover.find('\n'), handover.size());
+  const auto [at, error] = std::from_chars(handover.data(), handover.data() + end, proof.expires);
+  if (error != std::errc() || at != handover.data() + end || end == handover.size()) {
+    return fail(ExitCode::kSource, "rank 0 sent a proof of identity that this version cannot read");
+  }
+  proof.secret = handover.substr(end + 1);
+  const std::lock_guard lock(mutex_);
+  keep(std::move(proof));
+  next_fetch_ = 0;
+  return {};
+}
+
+}  // namespace stage_model::auth

@@ -1,0 +1,299 @@
+#include "engine/source/s3.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "engine/auth/aws.h"
+#include "engine/auth/crypto.h"
+#include "engine/http/client.h"
+#include "engine/http/clock.h"
+#include "engine/http/exchange.h"
+#include "engine/source/entries.h"
+#include "engine/source/http_fetcher.h"
+#include "engine/source/register.h"
+#include "engine/source/s3_dialect.h"
+#include "engine/source/s3_list.h"
+#include "engine/source/s3_url.h"
+#include "engine/source/show.h"
+
+namespace stage_model::source {
+namespace {
+
+constexpr unsigned kPageSize = 1000;
+constexpr std::size_t kMaxPage = 64 << 20;  // bytes of XML; 1,000 entries need about 1 MB
+constexpr unsigned kMaxEmptyPages = 1000;
+// A HEAD for each object that may have a hash costs little for a model; not for a lake of files.
+constexpr std::size_t kMostHeads = 2000;
+constexpr unsigned kHeadThreads = 16;
+
+// The hash that a HEAD proves to be one of the object's bytes.
+plan::StoreHash proven_hash(const http::Headers& headers, const std::string& etag) {
+  using Kind = plan::StoreHash::Kind;
+  // A checksum of parts has "-N" behind it, which is no base64.
+  const auto sha256 = auth::base64_decode(http::header(headers, "x-amz-checksum-sha256"));
+  if (sha256 && sha256->size() == 32) return {Kind::kSha256, *sha256};
+  const auto crc32c = auth::base64_decode(http::header(headers, "x-amz-checksum-crc32c"));
+  if (crc32c && crc32c->size() == 4) return {Kind::kCrc32c, *crc32c};
+  // With keys of KMS or of the customer the ETag looks like an MD5 and is none.
+  const auto encryption = http::header(headers, "x-amz-server-side-encryption");
+  const bool plain = encryption.empty() || encryption == "AES256";
+  const bool customer =
+      !http::header(headers, "x-amz-server-side-encryption-customer-algorithm").empty();
+  std::string md5 = md5_of_etag(etag);
+  if (plain && !customer && md5.size() == 16) return {Kind::kMd5, std::move(md5)};
+  return {};
+}
+
+class S3 final : public Source {
+ public:
+  S3(S3Url url, S3Service service, std::shared_ptr<const auth::AwsLogin> login, std::string region,
+     const http::Environment& environment, const TransferOptions& options, unsigned page_size)
+      : url_(std::move(url)),
+        service_(std::move(service)),
+        login_(std::move(login)),
+        environment_(environment),
+        options_(options),
+        page_size_(page_size),
+        dialect_(url_.bucket) {
+    use_region(std::move(region));
+  }
+
+  Result<plan::Listing> list() override {
+    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    Result<plan::Listing> listing = list_here();
+    // Asked in the wrong region: once more in the one that the answer names.
+    if (const std::string other = dialect_.other_region(); !listing && !other.empty()) {
+      use_region(other);
+      listing = list_here();
+    }
+    if (listing) listing->resolved = region_;
+    return listing;
+  }
+
+  Status adopt(const std::string& resolved) override {
+    if (!is_region(resolved)) {
+      return fail(ExitCode::kSource, "rank 0 sent a region that is none");
+    }
+    use_region(resolved);
+    return {};
+  }
+
+  std::string handover() const override { return identity_->handover(); }
+  Status accept(const std::string& handover) override { return identity_->accept(handover); }
+
+  Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
+    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    return make_http_fetcher(
+        http_options(options, started_), options.block_size, environment_, identity_, dialect_,
+        [place = place_](const plan::Object& object) { return object_request(place, object.key); });
+  }
+
+  std::string identity() const override { return identity_->describe(); }
+
+  Result<std::string> whoami() override {
+    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    return login_->report();
+  }
+
+ private:
+  static auth::Request object_request(const S3Place& place, const std::string& key) {
+    auth::Request request;
+    request.origin = place.origin;
+    request.path = place.base + "/" + auth::encode_path(key);
+    return request;
+  }
+
+  void use_region(std::string region) {
+    region_ = std::move(region);
+    place_ = s3_place(service_, url_.bucket, region_);
+    identity_ = auth::aws_identity(login_, {region_, "s3"});
+    dialect_.set(identity_, region_);
+  }
+
+  std::string display() const { return "s3://" + url_.bucket + "/" + show(url_.path); }
+
+  tl::unexpected<Error> unable(const Error& error) const {
+    return fail(error.code, display() + ": " + error.message);
+  }
+
+  Result<plan::Listing> list_here() {
+    http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
+    return list_with(client);
+  }
+
+  // The trailing-slash rule: with a slash a prefix; without, the one object of that name if there
+  // is one, else the prefix and a slash. "llama" never brings in "llama-70b/".
+  Result<plan::Listing> list_with(http::Client& client) {
+    std::string prefix = url_.path;
+    if (!prefix.empty() && !prefix.ends_with('/')) {
+      // Lists are in order of names: the object that is named exactly so is the first.
+      Result<S3Page> named = get_page(client, prefix, "", 1);
+      if (!named) return tl::unexpected(named.error());
+      prefix += '/';
+      if (!named->entries.empty() && named->entries.front().entry.key == url_.path) {
+        Result<S3Page> below = get_page(client, prefix, "", 1);
+        if (!below) return tl::unexpected(below.error());
+        const bool marker = named->entries.front().entry.size == 0 && !below->entries.empty();
+        if (!marker && !below->entries.empty()) {
+          fmt::print(stderr,
+                     "stage-engine: note: {} is an object and a directory: staging the object; "
+                     "add a slash for the directory\n",
+                     display());
+        }
+        if (!marker) {
+          if (Status status = look_closer(client, named->entries); !status) {
+            return tl::unexpected(status.error());
+          }
+          return make_single(std::move(named->entries.front().entry), display());
+        }
+      }
+    }
+    std::vector<S3Entry> found;
+    std::string token;
+    unsigned empty_pages = 0;
+    do {
+      Result<S3Page> page = get_page(client, prefix, token, page_size_);
+      if (!page) return tl::unexpected(page.error());
+      empty_pages = page->entries.empty() ? empty_pages + 1 : 0;
+      if ((!page->next.empty() && page->next == token) || empty_pages > kMaxEmptyPages) {
+        return fail(ExitCode::kSource,
+                    display() + ": the server's list does not end: it repeats its pages");
+      }
+      token = std::move(page->next);
+      std::move(page->entries.begin(), page->entries.end(), std::back_inserter(found));
+    } while (!token.empty());
+    if (Status status = look_closer(client, found); !status) return tl::unexpected(status.error());
+    std::vector<Entry> entries;
+    entries.reserve(found.size());
+    for (S3Entry& entry : found) entries.push_back(std::move(entry.entry));
+    return make_listing(std::move(entries), prefix, display());
+  }
+
+  Result<S3Page> get_page(http::Client& client, const std::string& prefix, const std::string& token,
+                          unsigned most) {
+    auth::Request request;
+    request.origin = place_.origin;
+    request.path = place_.base.empty() ? "/" : place_.base;
+    request.query = {
+        {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
+    if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+    if (!token.empty()) request.query.emplace_back("continuation-token", token);
+    request.headers.emplace_back("x-amz-optional-object-attributes", "RestoreStatus");
+    // A body that was cut short at a valid end looks like no list at all: asked for once more.
+    for (bool again = true;; again = false) {
+      Result<http::Response> response = client.perform(request, "list of " + display(), kMaxPage);
+      if (!response) return tl::unexpected(response.error());
+      Result<S3Page> page = parse_s3_page(response->body);
+      if (page) return page;
+      if (!again) return fail(page.error().code, display() + ": " + page.error().message);
+    }
+  }
+
+  // What the list leaves open and a HEAD answers: is an archived object restored, and which hash is
+  // one of the bytes? No answer is no error: then there is no hash, and the GET will tell.
+  Status look_closer(http::Client& client, std::vector<S3Entry>& entries) {
+    std::vector<S3Entry*> wanted;
+    for (S3Entry& found : entries) {
+      const Entry& entry = found.entry;
+      const bool hash =
+          entry.size > 0 && (found.checksum_stated || !md5_of_etag(entry.etag).empty());
+      if (entry.archived || hash) wanted.push_back(&found);
+    }
+    if (wanted.size() > kMostHeads) {
+      std::erase_if(wanted, [](const S3Entry* found) { return !found->entry.archived; });
+      wanted.resize(std::min(wanted.size(), kMostHeads));
+    }
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t i = next++; i < wanted.size(); i = next++) {
+        look_at(client, wanted[i]->entry);
+      }
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < std::min<std::size_t>(kHeadThreads, wanted.size()); ++i) {
+      threads.emplace_back(work);
+    }
+    work();
+    for (std::thread& thread : threads) thread.join();
+    return check_restored(entries);
+  }
+
+  void look_at(http::Client& client, Entry& entry) const {
+    auth::Request request = object_request(place_, entry.key);
+    request.method = "HEAD";
+    request.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
+    if (!entry.etag.empty()) request.headers.emplace_back("If-Match", entry.etag);
+    const auto answer = client.perform(request, "object '" + show(entry.key) + "'", 0);
+    if (!answer) return;
+    entry.hash = proven_hash(answer->headers, entry.etag);
+    const auto restore = http::header(answer->headers, "x-amz-restore");
+    if (restore.find("ongoing-request=\"false\"") != std::string_view::npos) entry.archived = false;
+    // Intelligent tiering: lists do not say that an object sleeps.
+    const auto status = http::header(answer->headers, "x-amz-archive-status");
+    if (!status.empty() && restore.empty()) entry.archived = true;
+  }
+
+  Status check_restored(const std::vector<S3Entry>& entries) const {
+    for (const S3Entry& found : entries) {
+      if (!found.entry.archived) continue;
+      return fail(ExitCode::kSource,
+                  fmt::format("{}: object '{}' is archived: restore it first (aws s3api "
+                              "restore-object) and wait until that is done, or stage a prefix "
+                              "without it",
+                              display(), show(found.entry.key)));
+    }
+    return {};
+  }
+
+  const S3Url url_;
+  const S3Service service_;
+  const std::shared_ptr<const auth::AwsLogin> login_;
+  const http::Environment environment_;
+  const TransferOptions options_;
+  const unsigned page_size_;
+  const double started_ = http::now();
+  S3Dialect dialect_;
+  std::string region_;
+  S3Place place_;
+  auth::IdentityPtr identity_;
+};
+
+bool is_s3_url(std::string_view url, const Variables&) { return url.starts_with("s3://"); }
+
+Result<std::unique_ptr<Source>> open_plain(std::string_view url, const Variables& variables,
+                                           const TransferOptions& options) {
+  return open_s3(url, variables, options, kPageSize);
+}
+
+}  // namespace
+
+extern const Kind kS3;
+const Kind kS3 = {"s3://BUCKET/PREFIX/", is_s3_url, open_plain};
+
+Result<std::unique_ptr<Source>> open_s3(std::string_view text, const Variables& variables,
+                                        const TransferOptions& options, unsigned page_size) {
+  Result<S3Url> url = parse_s3_url(text);
+  if (!url) return tl::unexpected(url.error());
+  const auth::AwsProfile profile = auth::read_aws_profile(variables);
+  Result<S3Service> service = find_s3_service(variables, profile.setting("endpoint_url"));
+  if (!service) return tl::unexpected(service.error());
+  const std::string region = auth::aws_region(variables, profile);
+  if (!is_region(region)) {
+    return fail(ExitCode::kSource,
+                fmt::format("'{}' is not a region: check AWS_REGION", show(region)));
+  }
+  const http::Environment environment = http::read_environment(variables);
+  auto login = auth::choose_aws(variables, profile, region, http::make_exchange(environment));
+  if (!login) {
+    return fail(login.error().code, fmt::format("s3://{}: {}", url->bucket, login.error().message));
+  }
+  return std::make_unique<S3>(std::move(*url), std::move(*service), std::move(*login), region,
+                              environment, options, page_size);
+}
+
+}  // namespace stage_model::source
