@@ -60,7 +60,7 @@ def run(command, text=None, **more):
 def shaping(device, rate):
     """A tc line. The burst is 4 ms of the rate, but never less than one 64 KiB packet."""
     burst = max(70_000, int(rate * 1e6 / 8 * 0.004))
-    return f"qdisc add dev {device} root tbf rate {rate}mbit burst {burst} latency 200ms\n"
+    return f"qdisc add dev {device} root tbf rate {rate:g}mbit burst {burst} latency 200ms\n"
 
 
 class Space:

@@ -1,7 +1,9 @@
 """The table: every parameter of every regime, and nothing else. Rates in Mbit/s, sizes in bytes.
 
 A regime (1 to 9) has one or more variants; each is a line here and is run on its own. The machine is
-1:1000 of one with 236 Gb/s from the store, 400 Gb/s of fabric and 100 Gb/s of disk per node.
+a small copy of one with 236 Gb/s from the store, 400 Gb/s of fabric and 100 Gb/s of disk per node:
+1:1000 where the bound is long enough for two cores to move 16 copies of everything (about 100 CPU
+seconds per GB of model on 16 nodes), else 1:4000, so that the wire is what is measured.
 
   files     which model (lib/model.py): mixed(count, total), equal(count, each), small(count)
   egress    of the source, all nodes together
@@ -11,7 +13,7 @@ A regime (1 to 9) has one or more variants; each is a line here and is run on it
   slow      {node: {"disk" or "storage": rate}}, nodes count from 0
   download  how many nodes download; None: all
   local     the source is a directory that node 0 alone sees (file:///), not the store
-  held      how many nodes hold the model before the start
+  held      how many nodes hold the model before the start; -1: all but one
   target    largest ratio to the bound that issue 3 allows
 """
 
@@ -26,11 +28,11 @@ class Variant:
     name: str
     what: str
     files: tuple
-    egress: int = 236
-    storage: int = 100
-    fabric: int = 400
+    egress: float = 236
+    storage: float = 100
+    fabric: float = 400
     rails: int = 1
-    disk: int | None = None
+    disk: float | None = None
     slow: dict = field(default_factory=dict)
     download: int | None = None
     local: bool = False
@@ -42,29 +44,32 @@ class Variant:
         return int(self.name.rstrip("abcdt"))
 
 
-MIXED = ("mixed", 524, 413 * MB)
-HALF = ("mixed", 262, 200 * MB)
+MODEL = ("mixed", 524, 413 * MB)
+HALF = ("mixed", 524, 206 * MB)
+SMALL = ("mixed", 131, 80 * MB)
 
 TABLE = [
-    Variant("1d", "524 mixed files, disk the bottleneck", MIXED, disk=100),
-    Variant("1t", "the same without a disk limit: source", MIXED),
-    Variant("2", "six equal big files, fewer than ranks", ("equal", 6, 64 * MIB)),
-    Variant("3", "5,000 files of 1-50 KB", ("small", 5000), disk=100, target=1.5),
-    Variant("4", "fabric the bottleneck", HALF, egress=800, fabric=100),
+    Variant("1d", "524 mixed files, disk the bottleneck", MODEL, disk=100),
+    Variant("1t", "half of it without a disk limit, wires 1:4000: source", HALF,
+            egress=59, storage=25, fabric=100),
+    Variant("2", "six equal big files, fewer than ranks", ("equal", 6, 32 * MIB),
+            egress=59, storage=25, fabric=100),
+    Variant("3", "5,000 files of 1-50 KB, disk the bottleneck", ("small", 5000),
+            egress=118, storage=50, fabric=200, disk=50, target=1.5),
+    Variant("4", "fabric the bottleneck", HALF, egress=400, storage=50, fabric=50),
     Variant("5", "disk the bottleneck, node 3's at half speed", HALF,
             egress=400, disk=100, slow={3: {"disk": 50}}),
     Variant("6", "storage links the bottleneck, node 3's at a quarter", HALF,
-            egress=400, storage=12, slow={3: {"storage": 3}}, target=1.25),
+            egress=400, storage=4, fabric=100, slow={3: {"storage": 1}}, target=1.25),
     Variant("7a", "two nodes download, fabric the bottleneck", HALF,
-            egress=400, storage=200, fabric=100, download=2, target=1.3),
+            egress=400, storage=100, fabric=50, download=2, target=1.3),
     Variant("7b", "one node sees the files (file:///)", HALF,
-            fabric=100, download=1, local=True, target=1.3),
-    Variant("8a", "one rail, fabric the bottleneck", HALF, egress=800, fabric=50),
-    Variant("8b", "two rails of the same", HALF, egress=800, fabric=50, rails=2),
-    Variant("8c", "four rails of the same", HALF, egress=800, fabric=50, rails=4),
-    Variant("9a", "3 nodes hold the model already", HALF, fabric=100, held=3),
-    # All but one, whatever the number of nodes.
-    Variant("9b", "all nodes but one hold it already", HALF, fabric=100, held=-1),
+            fabric=50, download=1, local=True, target=1.3),
+    Variant("8a", "one rail, fabric the bottleneck", SMALL, egress=400, storage=50, fabric=12.5),
+    Variant("8b", "two rails of the same", SMALL, egress=400, storage=50, fabric=12.5, rails=2),
+    Variant("8c", "four rails of the same", SMALL, egress=400, storage=50, fabric=12.5, rails=4),
+    Variant("9a", "3 nodes hold the model already", HALF, fabric=50, held=3),
+    Variant("9b", "all nodes but one hold it already", HALF, fabric=50, held=-1),
 ]
 
 
