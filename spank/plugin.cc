@@ -50,6 +50,14 @@ int guarded(Body body, int on_exception = kFine) {
   return on_exception;
 }
 
+// Ends sbatch, salloc or srun. An error returned to Slurm would not do: from an option's callback
+// it makes Slurm print the value, signature and all; from init_post_opt it is ignored under
+// `optional`, and a job would be submitted without its model.
+[[noreturn]] void refuse(Slurm& slurm, const stage_model::Error& error) {
+  slurm.error(error.message);
+  std::exit(1);
+}
+
 int on_option(int value, const char* text, int remote) {
   return guarded(
       [&] {
@@ -61,8 +69,7 @@ int on_option(int value, const char* text, int remote) {
         if (g_submit == nullptr) return kFine;
         const auto status = g_submit->flag(*slurm, static_cast<Flag>(value), text);
         if (status) return kFine;
-        slurm->error(status.error().message);
-        return -1;
+        refuse(*slurm, status.error());
       },
       remote != 0 ? kFine : -1);
 }
@@ -92,10 +99,7 @@ int finish_submit(Slurm& slurm) {
   if (g_submit == nullptr) return kFine;
   const auto status = g_submit->finish(slurm);
   if (status) return kFine;
-  slurm.error(status.error().message);
-  // Under `optional` Slurm would go on in spite of an error returned here, and submit a job without
-  // its model.
-  std::exit(1);
+  refuse(slurm, status.error());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -145,12 +146,20 @@ TEST_F(PluginTest, SubmitHandsOver) {
   EXPECT_EQ(fake.control["STAGE_MODEL_REQUEST"], "1;m=,az://acct/cont/m;m=L,az://acct/cont/l");
 }
 
-TEST_F(PluginTest, BadFlagIsAnErrorThatNamesIt) {
-  EXPECT_EQ(hook("init"), 0);
-  EXPECT_EQ(give("stage-model", "nonsense"), -1);
-  EXPECT_THAT(fake.lines, Contains(HasSubstr("stage-model: --stage-model: \"nonsense\"")));
-  EXPECT_EQ(give("stage-dest", "nonsense"), -1);
-  EXPECT_EQ(give("stage-model", nullptr), -1);
+// From a callback's error Slurm would make "Invalid --stage-model argument: VALUE", signature and
+// all.
+TEST_F(PluginTest, BadFlagEndsTheSubmissionAndNamesItself) {
+  const auto submit = [this](const char* flag, const char* value) {
+    std::atexit([] {
+      for (const std::string& line : fake.lines) std::fprintf(stderr, "%s\n", line.c_str());
+    });
+    hook("init");
+    give(flag, value);
+  };
+  EXPECT_EXIT(submit("stage-model", "nonsense"), ::testing::ExitedWithCode(1),
+              "stage-model: --stage-model: \"nonsense\"");
+  EXPECT_EXIT(submit("stage-dest", "nonsense"), ::testing::ExitedWithCode(1), "--stage-dest");
+  EXPECT_EXIT(submit("stage-model", nullptr), ::testing::ExitedWithCode(1), "needs a value");
 }
 
 // Under `optional` Slurm would ignore an error returned by init_post_opt and submit the job.
