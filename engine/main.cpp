@@ -39,6 +39,17 @@ Run::Outcome stage(Run& run) {
       });
 }
 
+// --whoami: without the fabric, so that it runs where a user types it.
+int say_identity(const Options& options, report::StatusChannel& status) {
+  const source::Variables credentials = read_credentials();
+  auto opened = source::open_source(options.source, credentials, options.transfer);
+  if (!opened) return say(opened.error(), "", status);
+  const auto answer = (*opened)->whoami();
+  if (!answer) return say(answer.error(), "", status);
+  fmt::print("{}\n", *answer);
+  return 0;
+}
+
 int run_engine(int argc, char** argv) {
   report::StatusChannel status;
   auto options = parse_options(argc, argv);
@@ -47,6 +58,7 @@ int run_engine(int argc, char** argv) {
   prctl(PR_SET_DUMPABLE, 0);
   catch_signals();
   set_deadline(options->deadline_s);
+  if (options->whoami) return say_identity(*options, status);
   source::Variables credentials = read_credentials();
   const std::string transport = cast::choose_environment();
   auto fabric = cast::Fabric::init(&argc, &argv);

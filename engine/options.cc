@@ -29,8 +29,8 @@ constexpr char kFooter[] =
     "  stage-engine --dry-run --include '*.safetensors' file:///lustre/models/x /nvme/x\n"
     "Sizes take KiB, MiB, GiB (1024) and kB, MB, GB (1000); rates Gbps, Mbps, GB/s; times s, m, "
     "h.\n"
-    "Identity: AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_CONNECTION_STRING, or "
-    "none.\n"
+    "Identity: by each store's usual variables and logins; stage-engine --whoami SOURCE says "
+    "which.\n"
     "Exit codes: 0 staged, 2 usage, 3 source or identity, 4 destination or space, 5 transfer,\n"
     "  6 fabric, 7 integrity, 8 stopped (cancel, deadline, peer lost).";
 
@@ -123,13 +123,12 @@ void blank_query(char* argument) {
 void add_what(CLI::App& app, Options& options) {
   const std::string group = "What is staged";
   app.add_option("SOURCE", options.source,
-                 "az://ACCOUNT/CONTAINER/PREFIX/, the https URL of the same, or file:///DIR/; "
-                 "without the slash at the "
+                 "az://ACCOUNT/CONTAINER/PREFIX/, s3://BUCKET/PREFIX/, hf://ORG/NAME[@REVISION], "
+                 "https://HOST/FILE or LIST.manifest, file:///DIR/, ...; without the slash at the "
                  "end: the one object of that name, else the prefix")
       ->required()
       ->option_text(" ");
   app.add_option("DEST", options.destination, "directory that appears when everything is there")
-      ->required()
       ->option_text(" ");
   shape(add_glob(app, "--include", &options.filter.include,
                  "only names that match; * matches / too; repeatable"),
@@ -158,6 +157,10 @@ void add_what(CLI::App& app, Options& options) {
              {"store", move::Verify::kStore},
              {"disk", move::Verify::kDisk}}),
         group, "HOW", "transfer");
+  app.add_flag("--whoami", options.whoami,
+               "say which identity SOURCE would be read with and why not others, and exit (0, or 3 "
+               "if there is none that works)")
+      ->group(group);
   app.add_flag("--dry-run", options.dry_run, "print the plan and its balance, move nothing")
       ->group(group);
 }
@@ -269,7 +272,8 @@ Result<Options> parse_options(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     for (int i = 1; i < argc; ++i) blank_query(argv[i]);
-    check_destination(options);
+    if (options.destination.empty() && !options.whoami) throw CLI::RequiredError("DEST");
+    if (!options.whoami) check_destination(options);
     if (!options.file_list.empty()) read_file_list(&options);
   } catch (const CLI::Success& done) {
     std::exit(app.exit(done));

@@ -34,6 +34,7 @@ struct Options {
   std::string json;                  // path
   std::optional<bool> progress;      // unset: if stderr is a terminal
   bool dry_run = false;
+  bool whoami = false;  // no destination then
 };
 
 // Parses, and blanks a signature in argv (ps must not show it). On --help and --version prints and

@@ -27,40 +27,59 @@ std::string_view without_newline(std::string_view text) {
 }  // namespace
 
 Result<IdentityPtr> choose_azure(const std::string& account, std::string_view url_sas,
-                                 const std::map<std::string, std::string>& variables) {
+                                 const std::map<std::string, std::string>& variables,
+                                 const AzureSurroundings& surroundings,
+                                 std::vector<std::string>* passed_over) {
   const auto variable = [&variables](const char* name) -> std::string_view {
     const auto found = variables.find(name);
     return found == variables.end() ? std::string_view() : std::string_view(found->second);
   };
-  std::string passed_over;
-  const auto pass_over = [&passed_over](const std::string& why) {
-    passed_over += (passed_over.empty() ? "" : "; ") + why;
+  std::vector<std::string> unset;   // plain absence: of interest to --whoami alone
+  std::vector<std::string> unused;  // there, but not for us
+  const auto done = [&](Result<IdentityPtr> identity) {
+    if (passed_over != nullptr) {
+      *passed_over = unset;
+      passed_over->insert(passed_over->end(), unused.begin(), unused.end());
+    }
+    return identity;
   };
 
-  if (!url_sas.empty()) return from_sas(url_sas);
+  if (!url_sas.empty()) return done(from_sas(url_sas));
+  unset.emplace_back("SAS in the URL: there is none");
 
   if (const auto text = variable("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
     Result<ConnectionString> parts = parse_connection_string(text);
     if (!parts) return tl::unexpected(parts.error());
     if (!parts->account.empty() && parts->account != account) {
-      pass_over(fmt::format("AZURE_STORAGE_CONNECTION_STRING is for account {}", parts->account));
+      unused.push_back(
+          fmt::format("AZURE_STORAGE_CONNECTION_STRING is for account {}", parts->account));
     } else if (!parts->key.empty()) {
-      return azure_shared_key(account, parts->key);
+      return done(azure_shared_key(account, parts->key));
     } else if (!parts->sas.empty()) {
-      return from_sas(parts->sas);
+      return done(from_sas(parts->sas));
     } else {
-      pass_over("AZURE_STORAGE_CONNECTION_STRING holds no key and no signature");
+      unused.emplace_back("AZURE_STORAGE_CONNECTION_STRING holds no key and no signature");
     }
+  } else {
+    unset.emplace_back("connection string: AZURE_STORAGE_CONNECTION_STRING is not set");
   }
 
-  if (const auto text = variable("AZURE_STORAGE_SAS_TOKEN"); !text.empty()) return from_sas(text);
+  if (const auto text = variable("AZURE_STORAGE_SAS_TOKEN"); !text.empty()) {
+    return done(from_sas(text));
+  }
+  unset.emplace_back("SAS: AZURE_STORAGE_SAS_TOKEN is not set");
 
   if (const auto key = without_newline(variable("AZURE_STORAGE_KEY")); !key.empty()) {
     const auto owner = variable("AZURE_STORAGE_ACCOUNT");
-    if (owner.empty() || owner == account) return azure_shared_key(account, key);
-    pass_over(fmt::format("AZURE_STORAGE_KEY is for account {}", owner));
+    if (owner.empty() || owner == account) return done(azure_shared_key(account, key));
+    unused.push_back(fmt::format("AZURE_STORAGE_KEY is for account {}", owner));
+  } else {
+    unset.emplace_back("shared key: AZURE_STORAGE_KEY is not set");
   }
-  return std::make_shared<Anonymous>(passed_over);
+  if (surroundings.exchange) return done(azure_login(variables, surroundings, unused));
+  std::string why;
+  for (const std::string& reason : unused) why += (why.empty() ? "" : "; ") + reason;
+  return done(std::make_shared<Anonymous>(why));
 }
 
 }  // namespace stage_model::auth

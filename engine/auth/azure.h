@@ -5,7 +5,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "engine/auth/azure_login.h"
 #include "engine/auth/identity.h"
 
 namespace stage_model::auth {
@@ -16,9 +18,14 @@ namespace stage_model::auth {
 //   3. AZURE_STORAGE_SAS_TOKEN, with or without '?'
 //   4. AZURE_STORAGE_KEY, if AZURE_STORAGE_ACCOUNT is unset or is `account`: a key belongs to an
 //      account, and sending another one's would only look like a wrong key
-//   5. anonymous; describe() then says what was passed over and why
-// A value that is there but broken is an error, never skipped. Errors: kSource.
+//   5. tokens, by azure_login.h: a service principal's secret, workload identity, managed identity,
+//      Azure CLI; if `surroundings` has a way to ask for them
+//   6. anonymous; describe() then says what was passed over and why
+// A value that is there but broken is an error, never skipped. `passed_over`: for --whoami, what
+// was looked for before. Errors: kSource.
 Result<IdentityPtr> choose_azure(const std::string& account, std::string_view url_sas,
-                                 const std::map<std::string, std::string>& variables);
+                                 const std::map<std::string, std::string>& variables,
+                                 const AzureSurroundings& surroundings = {},
+                                 std::vector<std::string>* passed_over = nullptr);
 
 }  // namespace stage_model::auth

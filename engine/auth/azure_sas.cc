@@ -39,6 +39,7 @@ class AzureSas final : public Identity {
   }
 
   Status check(std::time_t now) const override { return check_sas(sas_, now); }
+  bool for_one_object() const override { return sas_.one_blob; }
 
   std::string describe() const override {
     return sas_.expires ? "SAS (expires " + format_iso_time(*sas_.expires) + ")" : "SAS";
@@ -95,15 +96,16 @@ Status check_sas(const Sas& sas, std::time_t now) {
                             "check this node's clock",
                             format_iso_time(*sas.starts), format_iso_time(now)));
   }
-  if (sas.one_blob) {
-    return fail(ExitCode::kSource,
-                "the SAS is for a single blob (sr=b), which cannot list: make one for the "
-                "container (sr=c) with the permissions read and list");
-  }
   const auto lacks = [&sas](char right) {
     return !sas.permissions.empty() && sas.permissions.find(right) == std::string::npos;
   };
-  if (lacks('r') || lacks('l')) {
+  if (sas.one_blob && lacks('r')) {
+    return fail(ExitCode::kSource,
+                fmt::format("the SAS has the permissions sp={}, staging needs read: make one with "
+                            "sp=r",
+                            sas.permissions));
+  }
+  if (!sas.one_blob && (lacks('r') || lacks('l'))) {
     return fail(ExitCode::kSource,
                 fmt::format("the SAS has the permissions sp={}, staging needs read and list: make "
                             "one with sp=rl",

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/auth/request.h"
 #include "stage_model/result.h"
@@ -24,6 +25,13 @@ class Identity {
 
   // For messages: "shared key of account X", "SAS (expires …)". No secrets.
   virtual std::string describe() const = 0;
+
+  // Good for one object only, which it cannot list.
+  virtual bool for_one_object() const { return false; }
+
+  // Identities that were looked for before this one, and why each is not used: for --whoami. After
+  // prepare(). No secrets.
+  virtual std::vector<std::string> passed_over() const { return {}; }
 
   // The rest is for proofs that are fetched and run out (tokens); auth/token_identity.h has it.
 

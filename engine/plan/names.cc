@@ -92,6 +92,7 @@ Status check_names(const Listing& listing, std::string_view destination) {
     }
   };
   for (const Object& object : listing.objects) {
+    if (!object.unusable.empty()) return refuse(object.name, object.unusable);
     if (auto ok = check_one(object.name, room); !ok) return ok;
     if (!files.insert(object.name).second) return refuse(object.name, "is listed twice");
     add_parents(object.name);

@@ -14,8 +14,8 @@ inline constexpr std::size_t kMaxComponent =
 inline constexpr std::size_t kMaxPath = 4095;  // PATH_MAX without the NUL
 inline constexpr std::string_view kReservedName = ".stage-model";
 
-// Refuses the whole listing (kSource, naming the object) if a name is absolute, has an empty, "."
-// or
+// Refuses the whole listing (kSource, naming the object) if an object is unusable (plan/types.h), a
+// name is absolute, has an empty, "." or
 // ".." component, holds NUL, is longer than the file system allows below `destination`, stands
 // there twice, is a file and a directory at once, or lies under .stage-model/.
 Status check_names(const Listing& listing, std::string_view destination);

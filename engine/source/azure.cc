@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "engine/auth/azure.h"
 #include "engine/http/client.h"
 #include "engine/http/clock.h"
+#include "engine/http/exchange.h"
 #include "engine/source/azure_dialect.h"
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
@@ -28,9 +31,10 @@ constexpr unsigned kMaxEmptyPages = 10000;  // Azure may send some; a loop is no
 class Azure final : public Source {
  public:
   Azure(AzureUrl url, auth::IdentityPtr identity, const Variables& variables,
-        const TransferOptions& options, unsigned page_size)
+        const TransferOptions& options, unsigned page_size, std::vector<std::string> passed_over)
       : url_(std::move(url)),
         identity_(std::move(identity)),
+        passed_over_(std::move(passed_over)),
         environment_(http::read_environment(variables)),
         options_(options),
         page_size_(page_size),
@@ -40,8 +44,12 @@ class Azure final : public Source {
     if (Status status = identity_->check(std::time(nullptr)); !status) {
       return fail(status.error().code, display() + ": " + status.error().message);
     }
+    if (Status status = identity_->prepare(); !status) {
+      return fail(status.error().code, display() + ": " + status.error().message);
+    }
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
-    Result<plan::Listing> listing = list_with(client);
+    Result<plan::Listing> listing =
+        identity_->for_one_object() ? list_one(client) : list_with(client);
     if (listing) listing->resolved = resolved();
     return listing;
   }
@@ -72,7 +80,21 @@ class Azure final : public Source {
         });
   }
 
+  std::string handover() const override { return identity_->handover(); }
+  Status accept(const std::string& handover) override { return identity_->accept(handover); }
+
   std::string identity() const override { return identity_->describe(); }
+
+  Result<std::string> whoami() override {
+    if (Status status = identity_->prepare(); !status) return tl::unexpected(status.error());
+    std::vector<std::string> reasons = passed_over_;
+    for (const std::string& why : identity_->passed_over()) {
+      if (std::find(reasons.begin(), reasons.end(), why) == reasons.end()) reasons.push_back(why);
+    }
+    std::string out = fmt::format("{}: {}", display(), identity_->describe());
+    for (const std::string& why : reasons) out += "\n  not " + why;
+    return out;
+  }
 
  private:
   // "$root" is sent as it is written: Azure signs it so.
@@ -80,6 +102,26 @@ class Azure final : public Source {
   std::string resolved() const { return url_.origin + "\n" + url_.base; }
   std::string display() const {
     return url_.origin + container_path() + "/" + auth::encode_path(url_.path);
+  }
+
+  // A signature for one blob cannot list: what a HEAD says takes the place of the list.
+  Result<plan::Listing> list_one(http::Client& client) {
+    if (url_.path.empty() || url_.path.ends_with('/')) {
+      return fail(ExitCode::kSource,
+                  display() +
+                      ": the SAS is for a single blob (sr=b): name that blob, without a "
+                      "slash at the end, or use a SAS for the container (sr=c)");
+    }
+    auth::Request request;
+    request.method = "HEAD";
+    request.origin = url_.origin;
+    request.path = container_path() + "/" + auth::encode_path(url_.path);
+    request.headers.emplace_back("x-ms-version", kApiVersion);
+    Result<http::Response> answer = client.perform(request, "object '" + show(url_.path) + "'", 0);
+    if (!answer) return tl::unexpected(answer.error());
+    Result<Entry> entry = parse_azure_headers(url_.path, answer->headers);
+    if (!entry) return fail(entry.error().code, display() + ": " + entry.error().message);
+    return make_single(std::move(*entry), display());
   }
 
   // The trailing-slash rule: with a slash a prefix; without, the one object of that name if there
@@ -156,12 +198,37 @@ class Azure final : public Source {
 
   AzureUrl url_;
   auth::IdentityPtr identity_;
+  std::vector<std::string> passed_over_;
   http::Environment environment_;
   TransferOptions options_;
   unsigned page_size_;
   double started_ = http::now();
   AzureDialect dialect_;
 };
+
+// Sovereign clouds log in at hosts of their own.
+std::string authority_of(const std::string& origin) {
+  static constexpr std::array<std::pair<std::string_view, const char*>, 2> kClouds = {{
+      {".core.usgovcloudapi.net", "https://login.microsoftonline.us"},
+      {".core.chinacloudapi.cn", "https://login.chinacloudapi.cn"},
+  }};
+  for (const auto& [suffix, authority] : kClouds) {
+    if (origin.ends_with(suffix)) return authority;
+  }
+  return "https://login.microsoftonline.com";
+}
+
+// Tokens are not sent in clear, except to this machine, where only tests and tunnels listen; those
+// that no variable speaks of are not even asked for then.
+auth::AzureSurroundings surroundings(const std::string& origin, const Variables& variables) {
+  auth::AzureSurroundings out;
+  out.authority = authority_of(origin);
+  out.implicit = origin.starts_with("https://");
+  if (auth::is_safe_for_secrets(origin)) {
+    out.exchange = http::make_exchange(http::read_environment(variables));
+  }
+  return out;
+}
 
 Result<std::unique_ptr<Source>> open_plain(std::string_view url, const Variables& variables,
                                            const TransferOptions& options) {
@@ -177,14 +244,16 @@ Result<std::unique_ptr<Source>> open_azure(std::string_view text, const Variable
                                            const TransferOptions& options, unsigned page_size) {
   Result<AzureUrl> url = parse_azure_url(text, variables);
   if (!url) return tl::unexpected(url.error());
-  Result<auth::IdentityPtr> identity = auth::choose_azure(url->account, url->sas, variables);
+  std::vector<std::string> passed_over;
+  Result<auth::IdentityPtr> identity = auth::choose_azure(
+      url->account, url->sas, variables, surroundings(url->origin, variables), &passed_over);
   if (!identity) return tl::unexpected(identity.error());
   if (Status status = (*identity)->check(std::time(nullptr)); !status) {
     return fail(status.error().code, fmt::format("{} for account {}: {}", (*identity)->describe(),
                                                  url->account, status.error().message));
   }
   return std::make_unique<Azure>(std::move(*url), std::move(*identity), variables, options,
-                                 page_size);
+                                 page_size, std::move(passed_over));
 }
 
 }  // namespace stage_model::source

@@ -102,8 +102,8 @@ std::string AzureDialect::advice(const http::Failure& failure, const std::string
   }
   if (code == "PublicAccessNotPermitted" || code == "NoAuthenticationInformation" ||
       (code == "ResourceNotFound" && identity_->describe().starts_with("anonymous"))) {
-    return "no public access: set AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_KEY, or "
-           "AZURE_STORAGE_CONNECTION_STRING";
+    return "no public access, and no identity was found: set AZURE_STORAGE_SAS_TOKEN, or "
+           "AZURE_STORAGE_KEY, or log in (stage-engine --whoami URL says what was looked for)";
   }
   if (code == "BlobArchived") return "the blob is archived: bring it back to Hot or Cool first";
   if (status == 404) return "not found: deleted since it was listed, or a wrong URL";

@@ -73,8 +73,7 @@ Result<Entry> parse_blob(const pugi::xml_node& blob) {
   const std::string size = text_of(properties, "Content-Length");
   const auto number = http::parse_number(size);
   if (!number && !(entry.directory && size.empty())) {
-    return fail(ExitCode::kSource, fmt::format("the list has no valid size for '{}': '{}'",
-                                               show(entry.key), show(size)));
+    entry.unusable = fmt::format("has no valid size in the server's list: '{}'", show(size));
   }
   entry.size = number.value_or(0);
   entry.etag = quoted(text_of(properties, "Etag"));
@@ -108,6 +107,19 @@ Result<AzurePage> parse_azure_page(std::string_view xml) {
   }
   page.next = text_of(results, "NextMarker");
   return page;
+}
+
+Result<Entry> parse_azure_headers(const std::string& name, const http::Headers& headers) {
+  Entry entry;
+  entry.key = name;
+  const auto size = http::parse_number(http::header(headers, "content-length"));
+  if (!size) return fail(ExitCode::kSource, "the server does not say how large the blob is");
+  entry.size = *size;
+  entry.etag = quoted(std::string(http::header(headers, "etag")));
+  entry.archived = http::header(headers, "x-ms-access-tier") == "Archive";
+  const auto md5 = auth::base64_decode(http::header(headers, "content-md5"));
+  if (md5 && md5->size() == 16) entry.hash = {plan::StoreHash::Kind::kMd5, *md5};
+  return entry;
 }
 
 std::string parse_azure_error_code(std::string_view xml) {

@@ -16,12 +16,8 @@ tl::unexpected<Error> refuse(const std::string& source, std::string_view key,
   return fail(ExitCode::kSource, fmt::format("{}: object '{}' {}", source, show(key), why));
 }
 
-Status check_readable(const Entry& entry, const std::string& source) {
-  if (!entry.archived) return {};
-  return refuse(source, entry.key,
-                "is archived: set its tier to Hot or Cool and wait until that is done, or stage a "
-                "prefix without it");
-}
+constexpr char kArchived[] =
+    "is archived: set its tier to Hot or Cool and wait until that is done, or exclude it";
 
 plan::Object to_object(Entry entry, std::string name) {
   plan::Object object;
@@ -30,6 +26,8 @@ plan::Object to_object(Entry entry, std::string name) {
   object.size = entry.size;
   object.etag = std::move(entry.etag);
   object.hash = std::move(entry.hash);
+  object.unusable = std::move(entry.unusable);
+  if (entry.archived && object.unusable.empty()) object.unusable = kArchived;
   return object;
 }
 
@@ -43,9 +41,6 @@ bool has_children(const std::vector<std::string>& sorted_names, const std::strin
 }  // namespace
 
 Result<plan::Listing> make_single(Entry entry, const std::string& source) {
-  if (Status status = check_readable(entry, source); !status) {
-    return tl::unexpected(status.error());
-  }
   std::string name = entry.key.substr(entry.key.rfind('/') + 1);
   plan::Listing listing;
   listing.source = source;
@@ -66,12 +61,13 @@ Result<plan::Listing> make_listing(std::vector<Entry> entries, const std::string
     }
     std::string name = entry.key.substr(prefix.size());
     const bool marker = entry.directory || name.empty() || name.ends_with('/');
-    if (marker && entry.size > 0) {
-      return refuse(
-          source, entry.key,
-          fmt::format("is marked as a directory but holds {}: rename it", format_size(entry.size)));
+    if (marker && entry.size > 0 && entry.unusable.empty()) {
+      entry.unusable = fmt::format("is marked as a directory but holds {}: rename or exclude it",
+                                   format_size(entry.size));
     }
-    if (marker) {
+    if (!entry.unusable.empty()) {
+      files.emplace_back(std::move(name), std::move(entry));
+    } else if (marker) {
       if (name.ends_with('/')) name.pop_back();
       if (name.empty()) continue;  // the prefix itself
       names.push_back(name);
@@ -91,18 +87,12 @@ Result<plan::Listing> make_listing(std::vector<Entry> entries, const std::string
     if (!listing.objects.empty() && listing.objects.back().name == name) {
       return refuse(source, entry.key, "is listed twice by the server");
     }
-    if (has_children(names, name) || std::binary_search(marked.begin(), marked.end(), name)) {
-      if (entry.size > 0) {
-        return refuse(source, entry.key,
-                      fmt::format("({}) has the name of a directory that holds other objects: one "
-                                  "of them must be renamed",
-                                  format_size(entry.size)));
-      }
+    // Whether one that holds bytes may stay depends on the filters: plan/names.h looks at those.
+    const bool directory =
+        has_children(names, name) || std::binary_search(marked.begin(), marked.end(), name);
+    if (directory && entry.size == 0 && entry.unusable.empty()) {
       listing.directories.push_back(name);
       continue;
-    }
-    if (Status status = check_readable(entry, source); !status) {
-      return tl::unexpected(status.error());
     }
     listing.objects.push_back(to_object(std::move(entry), name));
   }

@@ -17,14 +17,17 @@ struct Entry {
   std::string etag;
   plan::StoreHash hash;
   bool directory = false;  // the store says so (hdi_isfolder, ResourceType)
+  std::string unusable;    // why it cannot be staged, for plan's Object; mostly ""
   bool archived = false;   // cannot be read without being brought back first
 };
 
 // Entries below `prefix` ("" or with its slash at the end); names lose the prefix.
 //  - Markers become directories: what the store calls one, a name that ends in '/', and an empty
 //    object whose name others continue with '/'. An empty object without any of that is a file.
-//  - Refused, naming the object: a non-empty object that is a directory too, an entry outside the
-//    prefix or listed twice, an archived one, and a listing without any file.
+//  - Refused at once, naming the object: an entry outside the prefix or listed twice, and a listing
+//    without any file.
+//  - Left to plan/names.h, for filters may exclude them: what is unusable (archived, a marker that
+//    holds bytes, no size), and a non-empty object that is a directory too.
 // `source` names the URL in messages. Errors: kSource.
 Result<plan::Listing> make_listing(std::vector<Entry> entries, const std::string& prefix,
                                    const std::string& source);

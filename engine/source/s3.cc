@@ -220,7 +220,8 @@ class S3 final : public Source {
     }
     work();
     for (std::thread& thread : threads) thread.join();
-    return check_restored(entries);
+    say_archived(entries);
+    return {};
   }
 
   void look_at(http::Client& client, Entry& entry) const {
@@ -238,16 +239,15 @@ class S3 final : public Source {
     if (!status.empty() && restore.empty()) entry.archived = true;
   }
 
-  Status check_restored(const std::vector<S3Entry>& entries) const {
-    for (const S3Entry& found : entries) {
+  // Refused by plan, unless filters leave it out.
+  static void say_archived(std::vector<S3Entry>& entries) {
+    for (S3Entry& found : entries) {
       if (!found.entry.archived) continue;
-      return fail(ExitCode::kSource,
-                  fmt::format("{}: object '{}' is archived: restore it first (aws s3api "
-                              "restore-object) and wait until that is done, or stage a prefix "
-                              "without it",
-                              display(), show(found.entry.key)));
+      found.entry.unusable =
+          "is archived: restore it first (aws s3api restore-object) and wait until that is done, "
+          "or "
+          "exclude it";
     }
-    return {};
   }
 
   const S3Url url_;

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/plan/filter.h"
+#include "engine/plan/names.h"
 #include "engine/source/azure.h"
 #include "tests/integration/http/fetch.h"
 #include "tests/support/child.h"
@@ -33,7 +35,12 @@ class RudeAzure : public testing::Test {
   Result<plan::Listing> list(const std::string& path) {
     auto source = open(path);
     if (!source) return tl::unexpected(source.error());
-    return (*source)->list();
+    auto listing = (*source)->list();
+    if (!listing) return listing;
+    if (Status status = plan::check_names(*listing, "/d"); !status) {
+      return tl::unexpected(status.error());
+    }
+    return listing;
   }
 
   std::string error(const std::string& path) {
@@ -63,7 +70,18 @@ TEST_F(RudeAzure, NamesOutsideThePrefixAreRefused) {
 }
 
 TEST_F(RudeAzure, AnArchivedBlobIsRefusedUpFront) {
-  EXPECT_THAT(error("archive/a/"), HasSubstr("object 'a/y' is archived"));
+  EXPECT_THAT(error("archive/a/"), HasSubstr("object 'y' is archived"));
+}
+
+TEST_F(RudeAzure, AnArchivedBlobThatIsExcludedIsNobodysConcern) {
+  auto source = open("archive/a/");
+  ASSERT_TRUE(source);
+  auto listing = (*source)->list();
+  ASSERT_TRUE(listing) << listing.error().message;
+  plan::Filter filter;
+  filter.exclude = {"y"};
+  ASSERT_TRUE(plan::apply_filter(filter, *listing));
+  EXPECT_TRUE(plan::check_names(*listing, "/d"));
 }
 
 TEST_F(RudeAzure, DirectoriesOfHierarchicalNamespaces) {
@@ -93,8 +111,9 @@ TEST_F(RudeAzure, SizesBeyond32BitsAndRangesInThem) {
 }
 
 TEST_F(RudeAzure, SizesThatAreNoneAreRefused) {
-  EXPECT_THAT(error("negative/n/"), HasSubstr("no valid size for 'n/a': '-1'"));
-  EXPECT_THAT(error("overflow/n/"), HasSubstr("no valid size for 'n/a'"));
+  EXPECT_THAT(error("negative/n/"),
+              HasSubstr("object 'a' has no valid size in the server's list: '-1'"));
+  EXPECT_THAT(error("overflow/n/"), HasSubstr("'a' has no valid size"));
 }
 
 TEST_F(RudeAzure, AThrottledListIsWaitedFor) {
@@ -114,7 +133,8 @@ TEST_F(RudeAzure, EveryKindOf403SaysWhatToDo) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"denied-403-authorizationfailure", "a firewall or private endpoint rule"},
       {"denied-403-authorizationpermissionmismatch", "Storage Blob Data Reader"},
-      {"denied-409-publicaccessnotpermitted", "no public access: set AZURE_STORAGE_SAS_TOKEN"},
+      {"denied-409-publicaccessnotpermitted",
+       "no public access, and no identity was found: set AZURE_STORAGE_SAS_TOKEN"},
       {"denied-403-keybasedauthenticationnotpermitted", "does not accept keys"},
       {"denied-403-authenticationfailed", "the key or signature is not accepted"},
       {"denied-404-containernotfound", "there is no container"},

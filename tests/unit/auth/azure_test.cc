@@ -89,7 +89,8 @@ TEST(AuthSas, RefusesWhatCannotWork) {
   };
   EXPECT_THAT(message("sig=x&sp=r"), HasSubstr("sp=r,"));
   EXPECT_THAT(message("sig=x&sp=wl"), HasSubstr("sp=wl,"));
-  EXPECT_THAT(message("sig=x&sp=rl&sr=b"), HasSubstr("single blob"));
+  EXPECT_EQ(message("sig=x&sp=r&sr=b"), "");  // one blob: nothing to list
+  EXPECT_THAT(message("sig=x&sp=l&sr=b"), HasSubstr("sp=l,"));
   EXPECT_THAT(message("sig=x&sp=rl&ss=q&srt=co"), HasSubstr("ss=q"));
   EXPECT_THAT(message("sig=x&sp=rl&ss=b&srt=o"), HasSubstr("srt=o"));
   EXPECT_EQ(message("sig=x&sp=racwdl&ss=bf&srt=sco"), "");

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/plan/names.h"
+
 namespace stage_model::source {
 namespace {
 
@@ -24,7 +26,10 @@ Entry directory(std::string key) {
 
 std::string refusal(std::vector<Entry> entries) {
   const auto listing = make_listing(std::move(entries), "m/", "URL");
-  if (listing) return "accepted";
+  if (listing) {
+    const Status names = plan::check_names(*listing, "/d");
+    return names ? "accepted" : names.error().message;
+  }
   EXPECT_EQ(listing.error().code, ExitCode::kSource);
   return listing.error().message;
 }
@@ -53,8 +58,8 @@ TEST(SourceEntries, MarkersAreDirectories) {
 }
 
 TEST(SourceEntries, WhatCannotBeIsRefused) {
-  EXPECT_THAT(refusal({file("m/a", 10), file("m/a/x", 1)}), HasSubstr("'m/a' (10 B)"));
-  EXPECT_THAT(refusal({file("m/a", 10), file("m/a/", 0)}), HasSubstr("'m/a' (10 B)"));
+  EXPECT_THAT(refusal({file("m/a", 10), file("m/a/x", 1)}), HasSubstr("'a' is a file and also"));
+  EXPECT_THAT(refusal({file("m/a", 10), file("m/a/", 0)}), HasSubstr("'a' is a file and also"));
   EXPECT_THAT(refusal({file("m/a/", 10)}), HasSubstr("marked as a directory but holds 10 B"));
   EXPECT_THAT(refusal({file("n/a", 1)}), HasSubstr("outside the prefix"));
   EXPECT_THAT(refusal({file("m/a", 1), file("m/a", 1)}), HasSubstr("listed twice"));
@@ -62,7 +67,7 @@ TEST(SourceEntries, WhatCannotBeIsRefused) {
   EXPECT_THAT(refusal({file("m/", 0), directory("m/d")}), HasSubstr("nothing found under URL"));
   Entry archived = file("m/old", 1);
   archived.archived = true;
-  EXPECT_THAT(refusal({file("m/a", 1), archived}), HasSubstr("'m/old' is archived"));
+  EXPECT_THAT(refusal({file("m/a", 1), archived}), HasSubstr("'old' is archived"));
 }
 
 TEST(SourceEntries, MessagesAreOneLine) {
