@@ -17,6 +17,9 @@ namespace stage_model::launch {
 namespace {
 
 constexpr double kResolveAgain = 0.5;
+// A name that resolves may be that of a pod which was replaced since: the new one has another
+// address.
+constexpr double kAddressesAge = 3;
 constexpr double kConnectTimeout = 2;
 constexpr double kFirstPause = 0.02;
 constexpr double kLastPause = 0.5;
@@ -39,7 +42,18 @@ Connector::Connector(Loop& loop, Authenticator& authenticator, const Tree& tree,
 
 Connector::~Connector() { stop(); }
 
-void Connector::start() { resolve(); }
+void Connector::start() {
+  stopped_ = false;
+  round_ = 0;
+  problem_.clear();
+  tells_ = Tells::kNothing;
+  if (addresses_.empty()) {
+    resolve();
+  } else {
+    asked_at_ = 0;  // the old addresses may do, but are asked for again
+    begin_round();
+  }
+}
 
 void Connector::stop() {
   stopped_ = true;
@@ -63,7 +77,9 @@ std::string Connector::problem() const {
 // The resolver blocks, for minutes where DNS is broken, and a headless service of Kubernetes knows
 // its names only once they are up: so on a thread of its own, and again.
 void Connector::resolve() {
-  if (stopped_) return;
+  if (stopped_ || resolving_) return;
+  resolving_ = true;
+  asked_at_ = now();
   std::thread([mailbox = loop_.mailbox(), node = parent_, config = config_, this] {
     const auto found = addresses_of(node, config);
     mailbox->post([this, found] { on_resolved(found); });
@@ -71,7 +87,12 @@ void Connector::resolve() {
 }
 
 void Connector::on_resolved(const Result<std::vector<Address>>& addresses) {
+  resolving_ = false;
   if (stopped_) return;
+  if (!addresses_.empty()) {  // asked again, in the middle of a round
+    if (addresses) addresses_ = *addresses;
+    return;
+  }
   if (!addresses) {
     problem_ = addresses.error().message;
     timer_ = loop_.after(kResolveAgain, [this] { resolve(); });
@@ -84,6 +105,7 @@ void Connector::on_resolved(const Result<std::vector<Address>>& addresses) {
 }
 
 void Connector::begin_round() {
+  if (now() - asked_at_ > kAddressesAge) resolve();
   attempt_ = 0;
   ++round_;
   try_next();

@@ -28,7 +28,7 @@ class Connector {
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
-  void start();
+  void start();  // also again, after a link that was lost
   void stop();
 
   // Why it has not worked so far, for a human: names the addresses and ports tried.
@@ -58,6 +58,8 @@ class Connector {
   OnLinked on_linked_;
   bool stopped_ = false;
   std::vector<Address> addresses_;
+  bool resolving_ = false;
+  double asked_at_ = 0;  // when the resolver was last asked
   std::vector<std::uint16_t> ports_;
   int round_ = 0;
   std::size_t attempt_ = 0;  // within the round: port major, address minor

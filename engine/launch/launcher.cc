@@ -81,10 +81,14 @@ Outcome Launcher::run() {
   if (authenticator) {
     authenticator_ = std::move(*authenticator);
     mesh_ = std::make_unique<Mesh>(
-        loop_, *authenticator_, tree_, config_, request_,
+        loop_, *authenticator_, tree_, config_, request_, options_.by_hand,
         MeshEvents{[this] { on_met(); }, [this](std::uint32_t index) { on_linked(index); },
                    [this](std::uint32_t index, const Frame& frame) { on_message(index, frame); },
-                   [this](std::uint32_t index, const std::string& why) { on_lost(index, why); }});
+                   [this](std::uint32_t index, const std::string& why) { on_lost(index, why); },
+                   [this](std::uint32_t index, const std::string& why) {
+                     say(fmt::format("{} is gone ({}), and may come again",
+                                     request_.nodes[index].name, why));
+                   }});
   }
   const Status meeting = authenticator ? mesh_->start() : tl::unexpected(authenticator.error());
   if (!meeting) {
@@ -165,6 +169,7 @@ void Launcher::on_met() {
 
 void Launcher::on_rendezvous_timeout() {
   if (run_started_ || concluded_) return;
+  mesh_->stop_waiting();
   if (tree_.is_root() && !mesh_->is_complete()) {
     report({Weight::kMissing, ExitCode::kStopped, "",
             fmt::format("no launcher came within {:g} s from {}", config_.rendezvous_timeout_s,
@@ -184,6 +189,11 @@ void Launcher::start_run(std::uint32_t run) {
   if (concluded_) return;
   run_ = run;
   run_started_ = true;
+  mesh_->stop_waiting();
+  // Gone again while the word to start was on its way.
+  for (const std::uint32_t absent : mesh_->absent_children()) {
+    on_lost(absent, "connection closed");
+  }
   fences_.clear();
   fence_count_.clear();
   fence_tickets_.clear();
@@ -493,6 +503,7 @@ void Launcher::conclude(const Outcome& outcome) {
   concluded_ = true;
   concluded_at_ = now();
   outcome_ = outcome;
+  if (mesh_) mesh_->stop_waiting();
   if (!outcome.staged && mesh_) {
     mesh_->send_down(MessageType::kOutcome,
                      encode(FailureText{0, static_cast<std::uint32_t>(outcome.code), outcome.node,

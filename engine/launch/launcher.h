@@ -27,8 +27,10 @@ namespace stage_model::launch {
 struct LaunchOptions {
   std::string engine;                  // name or path, see find_engine
   std::vector<std::string> inherited;  // variables that a caller by hand passes on
-  bool by_hand = false;                // the engine's output goes to the caller's as well
-  bool verbose = false;                // times on stderr
+  // The engine's output goes to the caller's as well. And a launcher that is lost in the rendezvous
+  // is waited for, since a container is restarted; a prolog that is gone never comes again.
+  bool by_hand = false;
+  bool verbose = false;  // times on stderr
   std::uint32_t star_limit = Tree::kStarLimit;
   std::uint32_t fan_out = Tree::kFanOut;
 };

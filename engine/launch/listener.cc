@@ -95,6 +95,8 @@ void Listener::stop() {
   fd_ = -1;
 }
 
+void Listener::let_return(std::uint32_t child) { linked_.erase(child); }
+
 std::string Listener::problem_of(std::uint32_t child) const {
   const auto found = problems_.find(child);
   return found == problems_.end() ? std::string() : found->second;

@@ -32,6 +32,7 @@ class Listener {
   // Binds the first free port of the job's sequence. Errors: kFabric.
   Status start(const PortRange& range);
   void stop();  // no more connections; those in the middle of their greeting are dropped
+  void let_return(std::uint32_t child);  // its link is gone: it may come again
 
   // Why the last attempt to be this child was refused; "" if there was none.
   std::string problem_of(std::uint32_t child) const;

@@ -110,6 +110,7 @@ void Loop::run() {
     }
     run_due_timers();
   }
+  stopped_ = false;
 }
 
 void Loop::stop() { stopped_ = true; }

@@ -56,7 +56,7 @@ class Loop {
 
   std::shared_ptr<Mailbox> mailbox() const { return mailbox_; }
 
-  void run();  // until stop(), also one that came before
+  void run();  // until stop(), also one that came before; then it may be run again
   void stop();
 
  private:

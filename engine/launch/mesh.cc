@@ -12,8 +12,13 @@ constexpr std::size_t kNamesInMessage = 4;
 }  // namespace
 
 Mesh::Mesh(Loop& loop, Authenticator& authenticator, const Tree& tree, const Config& config,
-           const Request& request, MeshEvents events)
-    : loop_(loop), tree_(tree), config_(config), request_(request), events_(std::move(events)) {
+           const Request& request, bool may_return, MeshEvents events)
+    : loop_(loop),
+      tree_(tree),
+      config_(config),
+      request_(request),
+      events_(std::move(events)),
+      waiting_(may_return) {
   if (!tree.children().empty()) {
     listener_ = std::make_unique<Listener>(
         loop, authenticator, tree, request.job,
@@ -35,6 +40,8 @@ Status Mesh::start() {
   beat();
   return {};
 }
+
+void Mesh::stop_waiting() { waiting_ = false; }
 
 void Mesh::stop_listening() {
   if (listener_) listener_->stop();
@@ -79,9 +86,14 @@ bool Mesh::has_parent() const {
   return !tree_.is_root() && parent != links_.end() && parent->second->is_open();
 }
 
-bool Mesh::has_all_children() const {
-  return std::all_of(tree_.children().begin(), tree_.children().end(),
-                     [this](const Subtree& child) { return links_.count(child.head) != 0; });
+bool Mesh::has_all_children() const { return absent_children().empty(); }
+
+std::vector<std::uint32_t> Mesh::absent_children() const {
+  std::vector<std::uint32_t> absent;
+  for (const Subtree& child : tree_.children()) {
+    if (links_.count(child.head) == 0) absent.push_back(child.head);
+  }
+  return absent;
 }
 
 std::string Mesh::local_address() const { return local_address_; }
@@ -111,15 +123,15 @@ std::string Mesh::parent_problem() const { return connector_ ? connector_->probl
 
 void Mesh::on_child(std::uint32_t child, const std::shared_ptr<Link>& link) {
   adopt(child, link);
-  if (tree_.is_root()) {
-    on_met(child);
-  } else {
-    send_up(MessageType::kMet, encode_number(child));
-  }
+  on_met(child);
 }
 
 void Mesh::on_parent(const std::shared_ptr<Link>& link) {
   adopt(tree_.parent(), link);
+  // A parent that was started again knows nothing of who is below here.
+  for (const std::uint32_t index : met_) {
+    link->send(MessageType::kMet, encode_number(index));
+  }
   for (const auto& [type, body] : waiting_up_) link->send(type, body);
   waiting_up_.clear();
 }
@@ -137,28 +149,59 @@ void Mesh::adopt(std::uint32_t neighbour, const std::shared_ptr<Link>& link) {
 void Mesh::on_met(std::uint32_t index) {
   if (index == 0 || index >= tree_.size()) return;
   const bool is_new = met_.insert(index).second;
-  if (is_new && is_complete()) events_.all_met();
+  if (tree_.is_root()) {
+    if (is_new && is_complete()) events_.all_met();
+  } else if (has_parent()) {
+    send_up(MessageType::kMet, encode_number(index));
+  }
+}
+
+void Mesh::on_left(std::uint32_t index) {
+  // Who is below it has lost it too, and goes looking for it again.
+  for (auto met = met_.begin(); met != met_.end();) {
+    const std::vector<std::uint32_t> above = tree_.ancestors(*met);
+    const bool gone = *met == index || std::find(above.begin(), above.end(), index) != above.end();
+    met = gone ? met_.erase(met) : std::next(met);
+  }
+  if (has_parent()) send_up(MessageType::kLeft, encode_number(index));
 }
 
 void Mesh::on_message(std::uint32_t neighbour, const Frame& frame) {
   if (frame.type == MessageType::kBeat) return;
-  if (frame.type != MessageType::kMet) {
+  if (frame.type != MessageType::kMet && frame.type != MessageType::kLeft) {
     events_.message(neighbour, frame);
     return;
   }
   const std::optional<std::uint32_t> index = decode_number(frame.body);
-  if (!index) return;
-  if (tree_.is_root()) {
+  const Subtree* child = index ? tree_.child_towards(*index) : nullptr;
+  if (child == nullptr || child->head != neighbour) return;
+  if (frame.type == MessageType::kMet) {
     on_met(*index);
-  } else {
-    send_up(MessageType::kMet, frame.body);
+  } else if (waiting_) {
+    on_left(*index);
   }
 }
 
 void Mesh::on_lost(std::uint32_t neighbour, const std::string& why) {
   const auto link = links_.find(neighbour);
   if (link != links_.end()) link->second->close();
-  if (!finishing_) events_.lost(neighbour, why);
+  if (finishing_) return;
+  if (waiting_) {
+    events_.left(neighbour, why);
+    let_return(neighbour);
+  } else {
+    events_.lost(neighbour, why);
+  }
+}
+
+void Mesh::let_return(std::uint32_t neighbour) {
+  links_.erase(neighbour);
+  if (!tree_.is_root() && neighbour == tree_.parent()) {
+    connector_->start();
+  } else {
+    listener_->let_return(neighbour);
+    on_left(neighbour);
+  }
 }
 
 void Mesh::beat() {

@@ -27,15 +27,19 @@ struct MeshEvents {
   std::function<void(std::uint32_t neighbour)> linked;
   std::function<void(std::uint32_t neighbour, const Frame& frame)> message;
   std::function<void(std::uint32_t neighbour, const std::string& why)> lost;  // once each
+  // In place of lost while the rendezvous waits: the neighbour may come again.
+  std::function<void(std::uint32_t neighbour, const std::string& why)> left;
 };
 
 class Mesh {
  public:
-  // All references outlive the mesh.
+  // All references outlive the mesh. may_return: a neighbour that is lost before stop_waiting() may
+  // come again, as a container does that is restarted.
   Mesh(Loop& loop, Authenticator& authenticator, const Tree& tree, const Config& config,
-       const Request& request, MeshEvents events);
+       const Request& request, bool may_return, MeshEvents events);
 
   Status start();
+  void stop_waiting();    // from here on a neighbour that is lost is lost
   void stop_listening();  // latecomers are not let in any more
   void finish();          // says nothing more; waits for the neighbours to end too (is_finished)
   bool is_finished() const;
@@ -48,6 +52,7 @@ class Mesh {
 
   bool has_parent() const;  // linked and not lost; false for the root
   bool has_all_children() const;
+  std::vector<std::uint32_t> absent_children() const;
   bool is_complete() const { return met_.size() + 1 == tree_.size(); }  // root
   std::string local_address() const;  // "" as long as there is no neighbour
 
@@ -61,6 +66,8 @@ class Mesh {
   void on_parent(const std::shared_ptr<Link>& link);
   void adopt(std::uint32_t neighbour, const std::shared_ptr<Link>& link);
   void on_met(std::uint32_t index);
+  void on_left(std::uint32_t index);
+  void let_return(std::uint32_t neighbour);
   void on_message(std::uint32_t neighbour, const Frame& frame);
   void on_lost(std::uint32_t neighbour, const std::string& why);
   void beat();
@@ -73,10 +80,11 @@ class Mesh {
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Connector> connector_;
   std::map<std::uint32_t, std::shared_ptr<Link>> links_;
-  std::set<std::uint32_t> met_;  // root: every other index that has been authenticated
+  std::set<std::uint32_t> met_;  // every index below this one that has been authenticated
   std::vector<std::pair<MessageType, std::string>> waiting_up_;
   std::string local_address_;
   double last_beat_ = 0;
+  bool waiting_ = false;  // a lost neighbour may come again
   bool finishing_ = false;
 };
 

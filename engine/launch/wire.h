@@ -30,8 +30,9 @@ enum class MessageType : std::uint8_t {
   kOutcome,     // down: the failure that all agree on
   kDone,        // up: the whole subtree has ended this run well
   kAgreed,      // down: all runs have ended well everywhere
+  kLeft,        // up: an index, with all below it, is gone again while the rendezvous goes on
 };
-inline constexpr std::uint8_t kLastMessageType = static_cast<std::uint8_t>(MessageType::kAgreed);
+inline constexpr std::uint8_t kLastMessageType = static_cast<std::uint8_t>(MessageType::kLeft);
 
 inline constexpr std::size_t kFrameHeader = 12;
 inline constexpr std::size_t kMaxGreeting = 4096;               // body, before authentication
@@ -103,7 +104,7 @@ std::string encode(const Hello& hello);
 std::string encode(const FenceData& fence);
 std::string encode(const Modex& modex);
 std::string encode(const FailureText& failure);
-std::string encode_number(std::uint32_t number);  // kMet, kStart, kDone
+std::string encode_number(std::uint32_t number);  // kMet, kStart, kDone, kLeft
 
 // nullopt: malformed. Trailing bytes are malformed too.
 std::optional<Hello> decode_hello(std::string_view body);
