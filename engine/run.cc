@@ -381,12 +381,15 @@ std::vector<std::vector<store::ProvenExtent>> Run::proven_extents() const {
 
 Run::Outcome Run::publish() {
   status_.stage("publish");
+  publish_span_.start(clock_.now());
   const Status sealed =
       in_background("the disk", [this] { return staging_->seal(proven_extents()); });
   if (auto ok = fabric_.agree(sealed, "the disks"); !ok) return ok;
   if (auto ok = fabric_.agree(stop_requested(), "the disks"); !ok) return ok;
   const Status published = in_background("the disk", [this] { return staging_->publish(); });
-  return fabric_.agree(published, "the disks");
+  auto outcome = fabric_.agree(published, "the disks");
+  publish_span_.stop(clock_.now());
+  return outcome;
 }
 
 void Run::discard() {
@@ -399,7 +402,7 @@ report::Summary Run::summarize() {
   // Over all ranks: earliest start, latest end, sums.
   std::vector<report::StageSpan*> spans{&list_span_,   &plan_span_,   &stats_.download,
                                         &stats_.bcast, &stats_.write, &stats_.verify,
-                                        &verify_span_};
+                                        &verify_span_, &publish_span_};
   std::vector<double> first;
   std::vector<double> last;
   for (const auto* span : spans) first.push_back(span->begin);
@@ -445,6 +448,8 @@ report::Summary Run::summarize() {
   first[5] = std::min(first[5], first[6]);
   last[5] = std::max(last[5], last[6]);
   add("verify", 5, sums[2], "all ranks");
+  add("publish", 7, 0, "");
+  summary.stages.back().line = false;
   summary.stages.push_back({"total", summary.model_bytes, 0, clock_.now(), ""});
   summary.counters = {{"requests", sums[3]},
                       {"bytes_received", sums[4]},

@@ -76,7 +76,7 @@ class Run {
   std::vector<store::Digest> digests_;
   move::MoveStats stats_;
   std::optional<report::Trace> trace_;  // --trace
-  report::StageSpan list_span_, plan_span_, verify_span_;
+  report::StageSpan list_span_, plan_span_, verify_span_, publish_span_;
   std::uint64_t own_needed_ = 0;
 };
 

@@ -18,7 +18,7 @@ struct Request {
 
   std::string url() const {
     std::string out = origin + path;
-    if (!query.empty()) out += "?" + format_query(query);
+    if (!query.empty()) out.append("?").append(format_query(query));
     return out;
   }
 };

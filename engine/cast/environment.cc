@@ -66,7 +66,7 @@ void choose_broadcast(const char* segment_bytes) {
 }
 
 std::string choose_tcp() {
-  choose_broadcast("131072");
+  choose_broadcast("65536");
   set_default("OMPI_MCA_pml", "ob1");
   set_default("OMPI_MCA_btl", "tcp,self");
   if (std::getenv("OMPI_MCA_btl_tcp_if_include") == nullptr &&

@@ -57,7 +57,7 @@ tl::expected<MoveStats, cast::Cause> Mover::run() {
     watch();
     // With a broadcast in flight MPI needs us to make progress; else only small messages can come.
     const bool busy = lanes_ && lanes_->in_flight() > 0;
-    events_.wait(std::chrono::microseconds(busy ? 100 : alone_ ? 20000 : 1000));
+    events_.wait(busy ? nap_.length() : std::chrono::microseconds(alone_ ? 20000 : 1000));
   }
   leave();
   if (stopped_) return tl::unexpected(*stopped_);

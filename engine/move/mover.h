@@ -19,6 +19,7 @@
 #include "engine/move/buffers.h"
 #include "engine/move/events.h"
 #include "engine/move/fetch_window.h"
+#include "engine/move/nap.h"
 #include "engine/move/workers.h"
 #include "engine/plan/plan.h"
 #include "engine/report/stage_span.h"
@@ -159,6 +160,7 @@ class Mover {
   std::deque<std::uint32_t> to_read_;             // ours to resend from disk
   std::deque<std::uint32_t> granted_;             // ours to download
   std::deque<cast::Entry> order_;                 // entries not posted yet
+  Nap nap_;                                       // between two looks at the broadcasts in flight
   FetchWindow window_;
   std::size_t fetching_ = 0;  // chunks being fetched or read
   std::uint32_t asked_ = 0;   // chunks asked for, not answered

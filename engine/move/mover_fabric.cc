@@ -71,6 +71,7 @@ bool Mover::post_broadcasts() {
 void Mover::on_broadcast(std::uint32_t chunk) {
   Work& work = work_.at(chunk);
   work.broadcast_done = true;
+  nap_.completed(clock_.now());
   stats_.bcast.stop(clock_.now(), job_.layout.chunks[chunk].bytes);
   trace(report::Trace::Stage::kBcast, chunk, work.times.bcast);
   if (work.owner) {

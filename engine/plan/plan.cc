@@ -53,7 +53,7 @@ std::vector<std::uint32_t> choose_downloaders(const std::vector<std::uint32_t>& 
 
 std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t downloaders) {
   const std::uint64_t wanted = total_bytes / (64 * std::max<std::size_t>(downloaders, 1));
-  return std::clamp(std::bit_ceil(wanted), std::uint64_t{256} << 10, std::uint64_t{64} << 20);
+  return std::clamp(std::bit_ceil(wanted), std::uint64_t{512} << 10, std::uint64_t{64} << 20);
 }
 
 std::vector<std::uint32_t> group_by_holders(const std::vector<Bits>& held, std::size_t objects) {

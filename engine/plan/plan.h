@@ -50,7 +50,7 @@ std::vector<std::uint32_t> choose_downloaders(const std::vector<std::uint32_t>& 
 
 // About 64 chunks for each downloader, whatever the model's size: what one rank has in hand at the
 // end is then a few per cent of its work, and so is what a slow rank holds up. A power of two
-// between 256 KiB (a chunk costs messages) and 64 MiB (a buffer costs memory).
+// between 512 KiB (a chunk costs messages) and 64 MiB (a buffer costs memory).
 std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t downloaders);
 
 // The object groups for lay_out(): objects held by the same set of ranks form a group; those that

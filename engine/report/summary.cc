@@ -14,6 +14,7 @@ double rate(const StageLine& stage) {
 std::string text(const Summary& summary) {
   std::string out;
   for (const StageLine& stage : summary.stages) {
+    if (!stage.line) continue;
     out += fmt::format("[{}] {} bytes  {:.3f} s  {:.3f} GB/s", stage.name, stage.bytes,
                        stage.seconds, rate(stage));
     if (!stage.note.empty()) out += fmt::format("  ({})", stage.note);

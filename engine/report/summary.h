@@ -16,6 +16,7 @@ struct StageLine {
   double begin = 0;  // seconds since the start of the run
   double seconds = 0;
   std::string note;  // "43 objects, 2 retries"; may be empty
+  bool line = true;  // one of the lines on stdout; else only in the JSON
 };
 
 struct Summary {

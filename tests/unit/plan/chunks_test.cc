@@ -162,7 +162,7 @@ TEST(Assign, AudiencesLeaveOutWhoHoldsTheChunkAlready) {
 }
 
 TEST(ChunkSize, BoundedPowerOfTwo) {
-  EXPECT_EQ(default_chunk_size(0, 1), 256u << 10);
+  EXPECT_EQ(default_chunk_size(0, 1), 512u << 10);
   EXPECT_EQ(default_chunk_size(1ull << 50, 4096), 64u << 20);
   EXPECT_EQ(default_chunk_size(413'000'000, 16), 512u << 10);
   EXPECT_EQ(default_chunk_size(413'000'000'000, 16), 64u << 20);

@@ -9,7 +9,9 @@ using testing::HasSubstr;
 
 TEST(Summary, OneLineForEachStage) {
   Summary summary;
-  summary.stages = {{"download", 2'000'000'000, 0, 4, "3 requests"}, {"total", 10, 0, 0, ""}};
+  summary.stages = {{"download", 2'000'000'000, 0, 4, "3 requests"},
+                    {"publish", 0, 0, 1, "", false},
+                    {"total", 10, 0, 0, ""}};
   EXPECT_EQ(text(summary),
             "[download] 2000000000 bytes  4.000 s  0.500 GB/s  (3 requests)\n"
             "[total] 10 bytes  0.000 s  0.000 GB/s\n");
