@@ -4,7 +4,7 @@
 #   tests/run.sh             all of it
 #   tests/run.sh -L cluster  only the release build, and ctest with these arguments
 #
-# Debian packages are installed by name; Azurite by npm into a cache outside the tree. Needs root for
+# Debian packages are installed by name; Azurite by npm and moto by pip into a cache outside the tree. Needs root for
 # that and for the cluster tests. Logs: build/logs. Leaves no process, mount or namespace behind.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
@@ -47,8 +47,14 @@ test_built() { # PRESET CTEST-ARGUMENTS...
 
 step "packages" tests/support/packages.sh
 step "azurite" tests/support/azurite.sh
+step "huggingface_hub" tests/support/hf_client.sh
+STAGE_HF_PYTHON=$(tests/support/hf_client.sh)
+export STAGE_HF_PYTHON
 STAGE_AZURITE=$(tests/support/azurite.sh)
 export STAGE_AZURITE
+step "moto" tests/support/moto.sh
+STAGE_MOTO=$(tests/support/moto.sh)
+export STAGE_MOTO
 
 build release
 if [ $# = 0 ]; then

@@ -7,8 +7,10 @@
 namespace stage_model::auth {
 namespace {
 
-// A proof that works on does not need a service in trouble asked more often.
-constexpr std::time_t kPauseWhileValid = 15;
+// Seconds after which a service is asked again that had nothing newer, or nothing at all: at most,
+// and as a part of the time that is left.
+constexpr double kLongestPause = 15;
+constexpr double kPausePart = 0.25;
 
 }  // namespace
 
@@ -27,10 +29,14 @@ bool ProofKeeper::dead(std::time_t now) const {
   return refused_ || !proof_ || (proof_->expires != 0 && proof_->expires <= now);
 }
 
+std::time_t ProofKeeper::pause() const {
+  return static_cast<std::time_t>(std::clamp(early_s_ * kPausePart, 1.0, kLongestPause));
+}
+
 void ProofKeeper::keep(Result<Proof> proof) {
   const std::time_t now = std::time(nullptr);
-  next_fetch_ = now + kPauseWhileValid;
   if (!proof) {
+    next_fetch_ = now + pause();
     error_ = std::move(proof.error());
     return;
   }
@@ -39,6 +45,7 @@ void ProofKeeper::keep(Result<Proof> proof) {
   ++generation_;
   early_s_ = std::min(margin_s_, std::difftime(proof->expires, now) / 4);
   proof_ = std::move(*proof);
+  next_fetch_ = now + pause();
 }
 
 Status ProofKeeper::prepare() {
@@ -70,7 +77,9 @@ bool ProofKeeper::ready() {
   const std::time_t now = std::time(nullptr);
   if (fresh(now) && !refused_) return true;
   if (!fetching_ && now >= next_fetch_) fetch_aside();
-  return !dead(now) || !fetching_;  // dead and no other to be had: secret() says why
+  // Not in its last second: it is signed and sent after this. Dead and no other to be had: secret()
+  // says why.
+  return !dead(now + 1) || !fetching_;
 }
 
 unsigned ProofKeeper::generation() const {

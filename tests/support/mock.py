@@ -59,6 +59,7 @@ class Service:
     def __init__(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # clients go away in the middle: that is tested
         self.server.service = self
         self.server.requests = []
         self.server.lock = self.lock = threading.Lock()
@@ -99,15 +100,35 @@ class EngineTest(unittest.TestCase):
         self.addCleanup(made.stop)
         return made
 
-    def engine(self, *arguments, ranks=1, before=(), **env):
+    def engine(self, *arguments, ranks=1, only_rank_0=(), **env):
+        """With several ranks, each in a node of its own by name; all but the first stage to
+        DEST-RANK. Variables in only_rank_0 are unset on the others."""
         command = [ENGINE, "--no-progress", "--no-direct", "--deadline", "100s", *map(str, arguments)]
+        env = {**self.env, **env}
         if ranks > 1:
-            command = ["mpirun", "--oversubscribe", "-n", str(ranks), *before, *command]
+            command = self.on_nodes(command, ranks, only_rank_0, env)
         done = subprocess.run(
-            command, env={**self.env, **env}, capture_output=True, text=True, timeout=110, check=False
+            command, env=env, capture_output=True, text=True, timeout=110, check=False
         )
         self.output = done.stdout + done.stderr
         return done.returncode
+
+    def on_nodes(self, command, ranks, only_rank_0, env):
+        # mpirun's daemons take a host's name for a node's.
+        agent = self.dir / "agent"
+        agent.write_text("#!/bin/sh\nhost=$1; shift\n"
+                         """exec unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' "$host" "$*"\n""")
+        rank = self.dir / "rank"
+        rank.write_text('#!/bin/sh\nif [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then exec "$@"; fi\n'
+                        f'unset {" ".join(only_rank_0)} x\nexec "$@-$OMPI_COMM_WORLD_RANK"\n')
+        agent.chmod(0o755)
+        rank.chmod(0o755)
+        mca = {"plm_rsh_agent": agent, "plm_rsh_no_tree_spawn": 1, "btl": "tcp,self",
+               "btl_tcp_if_include": "lo", "oob_tcp_if_include": "lo"}
+        return ["mpirun", *(str(x) for k, v in mca.items() for x in ("--mca", k, v)),
+                "-H", ",".join(f"n{i}" for i in range(ranks)), "-n", str(ranks),
+                *(x for name in env if not name.startswith("OMPI_") for x in ("-x", name)),
+                str(rank), *command]
 
     def assertStaged(self, files, dest=None):
         dest = dest or self.dest

@@ -162,11 +162,12 @@ class HfTest(EngineTest):
 
     def test_a_token_of_rank_0_serves_all(self):
         self.hub.repos["models/org/model"]["private"] = True
-        script = self.dir / "only-rank-0"
-        script.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] || unset HF_TOKEN\nexec "$@"\n')
-        script.chmod(0o755)
-        self.staged("hf://org/model", None, "--chunk-size", "64KiB", ranks=3, before=[str(script)],
-                    HF_TOKEN=self.hub.token)
+        self.staged("hf://org/model", None, "--chunk-size", "64KiB", ranks=3,
+                    only_rank_0=["HF_TOKEN"], HF_TOKEN=self.hub.token)
+        for rank in (1, 2):
+            self.assertStaged(FILES, self.dir / f"dest-{rank}")
+        asked = {headers.get("Authorization") for _, _, headers, _ in self.hub.requests}
+        self.assertEqual(asked, {f"Bearer {self.hub.token}"})
 
     def test_plain_http_hubs_elsewhere_are_refused(self):
         self.stage(HF_ENDPOINT="http://hub.example", HF_TOKEN=self.hub.token)

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""https:// against real servers: nginx (ranges, TLS, redirects) and Python's http.server, which
+knows no ranges. Cases N1, N4, N5, H6 and what cannot be staged from a web server."""
+
+import functools
+import hashlib
+import http.server
+import os
+import pathlib
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../support"))
+from mock import EngineTest, Service  # noqa: E402
+
+DATA = random.Random(3).randbytes(500_009)
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
+CONFIG = """
+daemon off; worker_processes 1; pid {dir}/pid; error_log {dir}/error.log;
+events {{ worker_connections 64; }}
+http {{
+  access_log {dir}/access.log; etag on; root {dir}/www;
+  client_body_temp_path {dir}/t1; proxy_temp_path {dir}/t2; fastcgi_temp_path {dir}/t3;
+  uwsgi_temp_path {dir}/t4; scgi_temp_path {dir}/t5;
+  server {{
+    listen 127.0.0.1:{tls} ssl; ssl_certificate {dir}/cert; ssl_certificate_key {dir}/key;
+    location /moved/ {{ rewrite ^/moved/(.*)$ /dir/$1 redirect; }}
+    location /down/ {{ return 302 http://127.0.0.1:{plain}/one.bin; }}
+    location /loop/ {{ return 302 /loop/again; }}
+  }}
+  server {{ listen 127.0.0.1:{plain}; }}
+}}
+"""
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Replaced(Service):
+    """A file that changes, and one whose links lead to another host and back."""
+
+    other = None
+
+    def answer(self, handler):
+        if handler.path == "/changing":
+            gets = len([p for _, p, _, _ in self.requests if p == "/changing"])
+            return handler.reply_file(DATA, {"ETag": '"v1"' if gets < 4 else '"v2"'})
+        if handler.path == "/there":
+            return handler.reply(302, b"", {"Location": self.other.origin + "/back"})
+        if handler.path == "/back":
+            return handler.reply(307, b"", {"Location": self.other.origin + "/changing?x"})
+        return handler.reply_file(DATA, {"ETag": 'W/"weak"'})
+
+
+class HttpsTest(EngineTest):
+    @classmethod
+    def setUpClass(cls):
+        import tempfile
+        cls.web = pathlib.Path(tempfile.mkdtemp(prefix="stage-nginx-"))
+        cls.addClassCleanup(shutil.rmtree, cls.web, ignore_errors=True)
+        www = cls.web / "www"
+        (www / "dir/sub").mkdir(parents=True)
+        (www / "one.bin").write_bytes(DATA)
+        (www / "empty").write_bytes(b"")
+        (www / "dir/a b%20c#d+e.bin").write_bytes(b"strange" * 9)
+        (www / "dir/sub/x").write_bytes(DATA)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout",
+                        cls.web / "key", "-out", cls.web / "cert", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        cls.tls, cls.plain = free_port(), free_port()
+        (cls.web / "conf").write_text(CONFIG.format(dir=cls.web, tls=cls.tls, plain=cls.plain))
+        os.chmod(cls.web, 0o755)
+        cls.nginx = subprocess.Popen([NGINX, "-c", cls.web / "conf", "-e", cls.web / "error.log"])
+        cls.addClassCleanup(cls.nginx.wait)
+        cls.addClassCleanup(cls.nginx.terminate)
+        for _ in range(200):
+            with socket.socket() as sock:
+                if sock.connect_ex(("127.0.0.1", cls.tls)) == 0:
+                    break
+            time.sleep(0.05)
+
+    def setUp(self):
+        super().setUp()
+        self.env["SSL_CERT_FILE"] = str(self.web / "cert")
+        self.base = f"https://localhost:{self.tls}"
+
+    def stage(self, url, *arguments, **more):
+        self.code = self.engine("--block-size", "64KiB", *arguments, url, self.dest, **more)
+        return self.code
+
+    def staged(self, url, files, *arguments, **more):
+        self.assertEqual(self.stage(url, *arguments, **more), 0, self.output)
+        self.assertStaged(files)
+
+    def manifest(self, *lines, name="list.manifest"):
+        (self.web / "www" / name).write_text("\n".join(lines) + "\n")
+        return f"{self.base}/{name}"
+
+    def test_one_file_by_ranges(self):
+        self.staged(f"{self.base}/one.bin", {"one.bin": DATA})
+        log = (self.web / "access.log").read_text()
+        self.assertIn('" 206 65536 ', log)
+
+    def test_names_are_decoded_once(self):
+        self.staged(f"{self.base}/dir/a%20b%2520c%23d+e.bin", {"a b%20c#d+e.bin": b"strange" * 9})
+
+    def test_an_empty_file(self):
+        self.staged(f"{self.base}/empty", {"empty": b""})
+
+    def test_redirects(self):
+        self.staged(f"{self.base}/moved/sub/x", {"x": DATA})
+        self.dest = self.dir / "none"
+        self.stage(f"{self.base}/down/x")
+        self.assertFails(3, "redirects from https to plain http")
+        self.stage(f"{self.base}/loop/x")
+        self.assertFails(3, "redirects in a loop")
+
+    def test_a_manifest(self):
+        sha = hashlib.sha256(DATA).hexdigest()
+        url = self.manifest("# a set", f"dir/sub/x\t{len(DATA)}\t{sha}", "",
+                            f"{self.base}/dir/a%20b%2520c%23d+e.bin\t63")
+        self.staged(url, {"sub/x": DATA, "a b%20c#d+e.bin": b"strange" * 9}, "--verify", "store")
+        other = self.manifest(f"one.bin\t{len(DATA)}", name="any.txt")
+        self.dest = self.dir / "other"
+        self.staged("manifest+" + other, {"one.bin": DATA})
+
+    def test_a_manifest_that_lies(self):
+        self.stage(self.manifest(f"one.bin\t{len(DATA)}\t{'0' * 64}"), "--verify", "store")
+        self.assertEqual(self.code, 7, self.output)
+        self.stage(self.manifest(f"one.bin\t{len(DATA) + 1}"))
+        self.assertIn("the list said 500010", self.output)
+        self.stage(self.manifest("one.bin"))
+        self.assertFails(3, "line 1 of the manifest: no size")
+        self.stage(self.manifest("one.bin\t5", "./one.bin\t6"))
+        self.assertFails(3, "lines 1 and 2 of the manifest name the same file")
+        self.stage(self.manifest("dir/%2e%2e/%2e%2e/evil\t5", "dir/x\t5"))
+        self.assertFails(3, '".." component')
+        self.stage(self.manifest("http://localhost/x\t5"))
+        self.assertFails(3, "line 1 of the manifest: the URL is not usable")
+
+    def test_a_server_without_ranges(self):
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(self.web / "www"))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        handler.func.log_message = lambda *_: None
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/one.bin"
+        self.staged(url, {"one.bin": DATA}, "--chunk-size", "1MiB")
+        self.dest = self.dir / "none"
+        self.stage(url, "--chunk-size", "64KiB")
+        self.assertFails(5, "does not answer with ranges", "raise --chunk-size")
+
+    def test_a_file_that_changes(self):
+        service = self.service(Replaced())
+        self.stage(service.origin + "/changing")
+        self.assertFails(5, "it changed during the download")
+
+    def test_there_and_back(self):
+        service, other = self.service(Replaced()), self.service(Replaced())
+        service.other, other.other = other, service
+        self.staged(service.origin + "/there", {"there": DATA})
+
+    def test_mistakes(self):
+        for url, code, word in ((f"{self.base}/none", 3, "not found: check the URL (HTTP 404"),
+                                (f"{self.base}/dir/", 2, "directories cannot be listed"),
+                                ("http://files.example/x", 2, "STAGE_ALLOW_HTTP=1")):
+            self.stage(url)
+            self.assertFails(code, word)
+        self.stage(f"{self.base}/one.bin", SSL_CERT_FILE="/etc/ssl/certs/ca-certificates.crt")
+        self.assertFails(5, "SSL_CERT_FILE")
+
+
+if __name__ == "__main__":
+    unittest.main()
