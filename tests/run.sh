@@ -4,8 +4,9 @@
 #   tests/run.sh             all of it
 #   tests/run.sh -L cluster  only the release build, and ctest with these arguments
 #
-# Debian packages are installed by name; Azurite by npm and moto by pip into a cache outside the tree. Needs root for
-# that and for the cluster tests. Logs: build/logs. Leaves no process, mount or namespace behind.
+# Debian packages are installed by name; Azurite by npm and moto by pip into a cache outside the
+# tree. Needs root for that and for the cluster tests. Logs: build/logs. Leaves no process, mount or
+# namespace behind.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 

@@ -51,24 +51,25 @@ class Login final : public AwsLogin {
  public:
   using Fetch = std::function<Result<Proof>()>;
 
-  Login(std::string name, std::string passed_over, Fetch fetch)
+  Login(std::string name, std::vector<std::string> passed_over, Fetch fetch)
       : name_(std::move(name)),
         passed_over_(std::move(passed_over)),
         keeper_(std::move(fetch), kMargin) {}
 
   ProofKeeper& keeper() const override { return keeper_; }
   std::string describe() const override { return name_; }
-  std::string report() const override { return name_ + passed_over_; }
+  std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
-  const std::string name_, passed_over_;
+  const std::string name_;
+  const std::vector<std::string> passed_over_;
   mutable ProofKeeper keeper_;
 };
 
 // The instance's role if there is one, else nobody: known only once the metadata service is asked.
 class InstanceLogin final : public AwsLogin {
  public:
-  InstanceLogin(std::string passed_over, Variables variables, Exchange exchange)
+  InstanceLogin(std::vector<std::string> passed_over, Variables variables, Exchange exchange)
       : passed_over_(std::move(passed_over)),
         variables_(std::move(variables)),
         exchange_(std::move(exchange)),
@@ -81,10 +82,7 @@ class InstanceLogin final : public AwsLogin {
     if (nobody_ && why_.empty()) return "anonymous";
     return nobody_ ? "anonymous (" + why_ + ")" : "role of the EC2 instance";
   }
-  std::string report() const override {
-    const std::string name = describe();
-    return name + passed_over_;
-  }
+  std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
   Result<Proof> fetch() {
@@ -99,7 +97,7 @@ class InstanceLogin final : public AwsLogin {
     return *grant ? proof_of(**grant) : Proof{};
   }
 
-  const std::string passed_over_;
+  const std::vector<std::string> passed_over_;
   const Variables variables_;
   const Exchange exchange_;
   mutable std::mutex mutex_;
@@ -122,6 +120,7 @@ class AwsIdentity final : public Identity {
   }
   Status check(std::time_t) const override { return {}; }
   std::string describe() const override { return login_->describe(); }
+  std::vector<std::string> passed_over() const override { return login_->passed_over(); }
   Status prepare() const override { return login_->keeper().prepare(); }
   std::string handover() const override { return login_->keeper().handover(); }
   Status accept(const std::string& handover) const override {
@@ -187,8 +186,8 @@ std::string aws_region(const Variables& variables, const AwsProfile& profile) {
 Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
                                                    const AwsProfile& profile,
                                                    const std::string& region, Exchange exchange) {
-  std::string passed_over;
-  const auto pass_over = [&passed_over](const std::string& why) { passed_over += "\n" + why; };
+  std::vector<std::string> passed_over;
+  const auto pass_over = [&passed_over](std::string why) { passed_over.push_back(std::move(why)); };
   const auto fixed = [&passed_over](const std::string& name,
                                     AwsKeys keys) -> Result<std::shared_ptr<const AwsLogin>> {
     Result<AwsKeys> good = checked_keys(std::move(keys), name);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/auth/aws_profile.h"
 #include "engine/auth/aws_sigv4.h"
@@ -23,7 +24,8 @@ class AwsLogin {
   virtual ~AwsLogin() = default;
   virtual ProofKeeper& keeper() const = 0;
   virtual std::string describe() const = 0;  // "keys of profile x"; no secrets
-  virtual std::string report() const = 0;    // for --whoami: used, and why not the others; lines
+  // What was looked for before, and why each is not used. No secrets.
+  virtual std::vector<std::string> passed_over() const = 0;
 };
 
 // AWS_ACCESS_KEY_ID; a web identity (AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or those of the

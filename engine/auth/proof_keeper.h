@@ -44,6 +44,7 @@ class ProofKeeper {
   void fetch_aside();              // mutex_ held
   bool fresh(std::time_t now) const;
   bool dead(std::time_t now) const;
+  std::time_t pause() const;
 
   const std::function<Result<Proof>()> fetch_;
   const double margin_s_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -66,7 +67,10 @@ Attempt::Attempt(const auth::Request& request, const Expected& expected, const O
   for (const auto& [name, value] : request.headers) {
     header_list_ = curl_slist_append(header_list_, fmt::format("{}: {}", name, value).c_str());
   }
-  header_list_ = curl_slist_append(header_list_, "Accept-Encoding: identity");
+  const bool own_encoding =
+      std::any_of(request.headers.begin(), request.headers.end(),
+                  [](const auto& item) { return item.first == "Accept-Encoding"; });
+  if (!own_encoding) header_list_ = curl_slist_append(header_list_, "Accept-Encoding: identity");
   header_list_ = curl_slist_append(header_list_, "User-Agent: stage-model");
   set(easy_, CURLOPT_HTTPHEADER, header_list_);
 

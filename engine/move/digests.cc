@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "engine/move/crc32c.h"
 #include "engine/plan/names.h"
 
 namespace stage_model::move {
@@ -25,6 +26,22 @@ class EvpHasher : public StoreHasher {
 
  private:
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+class Crc32cHasher : public StoreHasher {
+ public:
+  void update(const std::byte* data, std::size_t length) override {
+    crc_ = crc32c(crc_, data, length);
+  }
+  // Stores state it with the highest byte first.
+  std::string finish() override {
+    std::string out;
+    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>((crc_ >> shift) & 255);
+    return out;
+  }
+
+ private:
+  std::uint32_t crc_ = 0;
 };
 
 }  // namespace
@@ -52,6 +69,8 @@ std::unique_ptr<StoreHasher> make_store_hasher(const plan::Object& object) {
       return std::make_unique<EvpHasher>(EVP_md5());
     case plan::StoreHash::Kind::kSha256:
       return std::make_unique<EvpHasher>(EVP_sha256());
+    case plan::StoreHash::Kind::kCrc32c:
+      return std::make_unique<Crc32cHasher>();
     case plan::StoreHash::Kind::kSha1Git: {
       // Git hashes a blob behind its type and length.
       auto hasher = std::make_unique<EvpHasher>(EVP_sha1());

@@ -8,6 +8,7 @@ extern const Kind kAzure;  // azure.cc
 extern const Kind kFile;   // file.cc
 extern const Kind kHf;     // hf.cc
 extern const Kind kHttps;  // https.cc
+extern const Kind kGcs;    // gcs.cc
 extern const Kind kS3;     // s3.cc
 
 std::span<const Kind* const> kinds() {
@@ -15,6 +16,7 @@ std::span<const Kind* const> kinds() {
       &kAzure,
       &kFile,
       &kS3,
+      &kGcs,
       &kHf,
       &kHttps,  // last: other stores have https URLs of their own
   };

@@ -20,6 +20,7 @@
 #include "engine/source/s3_list.h"
 #include "engine/source/s3_url.h"
 #include "engine/source/show.h"
+#include "engine/source/whoami.h"
 
 namespace stage_model::source {
 namespace {
@@ -97,7 +98,7 @@ class S3 final : public Source {
 
   Result<std::string> whoami() override {
     if (Status status = identity_->prepare(); !status) return unable(status.error());
-    return login_->report();
+    return whoami_text(display(), *identity_);
   }
 
  private:

@@ -1,0 +1,30 @@
+#!/bin/bash
+# Prints the path of a Python that has moto, the S3 server of the tests: $STAGE_MOTO, else one in an
+# environment that pip fills in a cache outside the tree, once.
+set -euo pipefail
+
+version=5.2.1
+if [ -n "${STAGE_MOTO:-}" ]; then
+  [ -x "$STAGE_MOTO" ] || { echo "STAGE_MOTO=$STAGE_MOTO is not a program" >&2; exit 1; }
+  echo "$STAGE_MOTO"
+  exit
+fi
+
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/stage-model
+python=$cache/moto-$version/bin/python
+works() { "$python" -c 'import moto.server, crc32c' >/dev/null 2>&1; }
+
+if ! works; then
+  mkdir -p "$cache"
+  # Two checkouts may install at once.
+  exec 9>"$cache/.lock-moto"
+  flock 9
+  if ! works; then
+    echo "installing moto from PyPI into $cache" >&2
+    python3 -m venv "$cache/moto-$version" >&2
+    "$python" -m pip install --quiet --disable-pip-version-check "moto[s3]==$version" \
+      flask flask-cors crc32c </dev/null >&2
+    works || { echo "moto does not run with $("$python" --version)" >&2; exit 1; }
+  fi
+fi
+echo "$python"

@@ -1,0 +1,14 @@
+// Fills servers of tests: one request with a body. Only for tests.
+#pragma once
+
+#include <string>
+
+#include "engine/auth/request.h"
+
+namespace stage_model::test {
+
+// Sends it as it stands, without a proxy. Ends the test program with a message if the answer is not
+// 2xx. The answer's body.
+std::string upload(const auth::Request& request, const std::string& body);
+
+}  // namespace stage_model::test
