@@ -10,8 +10,8 @@ namespace stage_model::spank {
 namespace {
 
 constexpr std::size_t kMaxUrl = 4096;
-constexpr std::array<std::string_view, 7> kKnown = {"az", "https", "http", "s3",
-                                                    "gs", "hf",    "file"};
+constexpr std::array<std::string_view, 8> kKnown = {"az", "https", "http", "manifest+https",
+                                                    "s3", "gs",    "hf",   "file"};
 // Query parameters that are as good as a password.
 constexpr std::array<std::string_view, 8> kSecretKeys = {
     "sig",          "signature", "x-amz-signature", "x-amz-security-token", "x-goog-signature",
@@ -142,8 +142,9 @@ Status check_url(std::string_view url, const std::vector<std::string>& allowed) 
   if (scheme.empty()) {
     return wrong(url, "is not a URL; write it like az://ACCOUNT/CONTAINER/PREFIX/");
   }
+  const std::string allowed_as = scheme == "manifest+https" ? "https" : scheme;  // a list of files
   if (std::find(kKnown.begin(), kKnown.end(), scheme) == kKnown.end() ||
-      std::find(allowed.begin(), allowed.end(), scheme) == allowed.end()) {
+      std::find(allowed.begin(), allowed.end(), allowed_as) == allowed.end()) {
     std::string names;
     for (const std::string& name : allowed) names += (names.empty() ? "" : ", ") + name;
     return wrong(url, "has the scheme " + quote(scheme, 20) + "; this site allows " + names);

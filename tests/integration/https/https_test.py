@@ -152,6 +152,7 @@ class HttpsTest(EngineTest):
         handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(self.web / "www"))
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         handler.func.log_message = lambda *_: None
+        server.handle_error = lambda *_: None
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         threading.Thread(target=server.serve_forever, daemon=True).start()
