@@ -60,7 +60,8 @@ class MotoS3 : public testing::Test {
     if (listing) return "no error";
     EXPECT_EQ(listing.error().code, ExitCode::kSource);
     EXPECT_THAT(listing.error().message, Not(HasSubstr("\n")));
-    EXPECT_THAT(listing.error().message, Not(HasSubstr(variables_["AWS_SECRET_ACCESS_KEY"])));
+    EXPECT_THAT(listing.error().message,
+                Not(HasSubstr(server().variables()["AWS_SECRET_ACCESS_KEY"])));
     return listing.error().message;
   }
 
@@ -224,6 +225,20 @@ TEST_F(MotoS3, AnArchivedObjectIsRefusedUntilItIsRestored) {
   const auto listing = list("m/");
   ASSERT_TRUE(listing) << listing.error().message;
   EXPECT_THAT(names(*listing), ElementsAre("a", "cold"));
+}
+
+TEST_F(MotoS3, APublicBucketNeedsNoKeys) {
+  put("m/x", "data");
+  for (const char* key : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}) variables_.erase(key);
+  EXPECT_THAT(error("m/"), HasSubstr("no public access: set AWS_ACCESS_KEY_ID"));
+  bucket_ = "public-models";
+  server().make_bucket(bucket_);
+  put("m/x", "data");
+  auto source = open("m/");
+  const auto listing = (*source)->list();
+  ASSERT_TRUE(listing) << listing.error().message;
+  auto fetcher = (*source)->fetcher(options_);
+  EXPECT_EQ(*test::fetch(**fetcher, listing->objects.at(0)), "data");
 }
 
 // I1
