@@ -26,7 +26,7 @@ struct Object {
   StoreHash hash;
   // Why it cannot be staged ("is archived: …"), "" if it can: refused by names.h after the filters,
   // so that who excludes it gets the rest. Rank 0 only; never packed.
-  std::string unusable;
+  std::string unusable = {};
 };
 
 // What rank 0 found; broadcast to all ranks as the plan's input.
