@@ -8,7 +8,8 @@ build=(cmake g++ ninja-build pkg-config
   libpmix-dev libpugixml-dev libsimdjson-dev libslurm-dev libssl-dev libtomlplusplus-dev
   libxxhash-dev)
 tests=(libgmock-dev libgtest-dev
-  curl e2fsprogs iproute2 mount munge nginx-light openmpi-bin procps python3 python3-venv slurm-wlm util-linux)
+  curl e2fsprogs iproute2 mount munge nginx-light openmpi-bin patchelf procps python3 python3-venv
+  slurm-wlm util-linux)
 
 missing=()
 for package in "${build[@]}" "${tests[@]}"; do
