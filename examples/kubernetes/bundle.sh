@@ -86,7 +86,7 @@ cp -r "$(dirname "$(readlink -f /usr/share/openmpi/help-mpi-runtime.txt)")" "$ou
 install -m 644 /etc/ssl/certs/ca-certificates.crt "$out/etc/ca-certificates.crt"
 
 drivers=$(cd "$out/lib/libibverbs" && for file in *-rdmav*.so; do
-  printf ':%s' "$prefix/lib/libibverbs/${file%-rdmav*}"
+  [ ! -e "$file" ] || printf ':%s' "$prefix/lib/libibverbs/${file%-rdmav*}"
 done)
 cat >"$out/etc/environment.sh" <<END
 # Where this Open MPI, PMIx and libibverbs find their parts. The image may have others.
@@ -115,7 +115,8 @@ END
 
 cat >"$out/libexec/stage-engine" <<END
 #!/bin/sh
-if [ -z "\${STAGE_MODEL_NODES:-}" ] && [ -n "\${OMPI_COMM_WORLD_SIZE:-}\${PMIX_NAMESPACE:-}\${PMI_RANK:-}" ]; then
+other=\${OMPI_COMM_WORLD_SIZE:-}\${PMIX_NAMESPACE:-}\${PMI_RANK:-}
+if [ -z "\${STAGE_MODEL_NODES:-}" ] && [ -n "\$other" ]; then
   echo "stage-engine: this one has an MPI of its own, which another MPI's mpirun or srun cannot" \\
     "start; let it start $prefix/bin/stage-launch on every node" >&2
   exit 2
