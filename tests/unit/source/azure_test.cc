@@ -84,8 +84,10 @@ TEST(SourceAzureList, LeavesOutOldVersions) {
 
 TEST(SourceAzureList, RefusesNonsense) {
   for (const char* size : {"", "-1", "1.5", "18446744073709551616", "many"}) {
-    EXPECT_FALSE(parse(
-        blob("<Name>a</Name>", "<Content-Length>" + std::string(size) + "</Content-Length>")));
+    const auto page =
+        parse(blob("<Name>a</Name>", "<Content-Length>" + std::string(size) + "</Content-Length>"));
+    ASSERT_TRUE(page);  // filters may leave it out
+    EXPECT_THAT(page->entries.at(0).unusable, HasSubstr("no valid size"));
   }
   EXPECT_FALSE(parse(blob("", "<Content-Length>1</Content-Length>")));
   EXPECT_FALSE(
@@ -186,13 +188,21 @@ TEST(SourceOpen, ChoosesByUrl) {
   EXPECT_TRUE(open_source("az://acct/models/x/", {}, {}));
   EXPECT_TRUE(open_source("https://acct.blob.core.windows.net/models/x/", {}, {}));
   EXPECT_TRUE(open_source("file:///somewhere", {}, {}));
-  for (const char* bad : {"", "models/x", "ftp://h/?sig=SECRET", "https://h.example/?sig=SECRET"}) {
+  for (const char* bad : {"", "models/x", "ftp://h/?sig=SECRET"}) {
     const auto source = open_source(bad, {}, {});
     ASSERT_FALSE(source) << bad;
     EXPECT_EQ(source.error().code, ExitCode::kUsage);
     EXPECT_THAT(source.error().message, HasSubstr("az://ACCOUNT/CONTAINER/PREFIX/, file:///PATH"));
     EXPECT_THAT(source.error().message, Not(HasSubstr("SECRET")));
   }
+}
+
+TEST(SourceOpen, OtherWebServersServeFiles) {
+  EXPECT_TRUE(open_source("https://h.example/x?sig=SECRET", {}, {}));
+  const auto directory = open_source("https://h.example/?sig=SECRET", {}, {});
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message, HasSubstr("directories cannot be listed"));
+  EXPECT_THAT(directory.error().message, Not(HasSubstr("SECRET")));
 }
 
 TEST(SourceOpen, AnExpiredSasIsSaidAtOnce) {
