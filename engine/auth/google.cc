@@ -19,6 +19,7 @@ using Variables = std::map<std::string, std::string>;
 constexpr unsigned kAttempts = 4;
 // The metadata server hands out the same token until a little under five minutes before its end.
 constexpr double kMargin = 225;
+constexpr std::int64_t kLongestLife = 86400L * 365;  // seconds; more is nonsense
 constexpr double kLocalConnect = 1;
 constexpr double kLocalAnswer = 5;
 
@@ -241,7 +242,7 @@ Result<Proof> parse_google_token(const std::string& json, std::time_t now) {
       root["access_token"].get(token) != simdjson::SUCCESS || token.empty() || !is_plain(token)) {
     return fail(ExitCode::kSource, "the answer holds no token");
   }
-  if (root["expires_in"].get(life) != simdjson::SUCCESS || life <= 0 || life > 86400 * 365) {
+  if (root["expires_in"].get(life) != simdjson::SUCCESS || life <= 0 || life > kLongestLife) {
     return fail(ExitCode::kSource, "the answer does not say how long its token holds");
   }
   return Proof{std::string(token), now + static_cast<std::time_t>(life)};

@@ -52,7 +52,7 @@ Result<Place> find_place(const std::string& bucket, const Variables& variables) 
     std::string text = variable(variables, name);
     if (text.empty()) continue;
     const bool emulator = name == kEmulator;
-    if (emulator && text.find("://") == std::string::npos) text = "http://" + text;
+    if (emulator && text.find("://") == std::string::npos) text.insert(0, "http://");
     Result<auth::Url> url = auth::parse_url(text);
     if (!url) return fail(ExitCode::kSource, fmt::format("{}: {}", name, url.error().message));
     if (!emulator && url->scheme != "https" && !is_loopback(url->host)) {
@@ -62,7 +62,7 @@ Result<Place> find_place(const std::string& bucket, const Variables& variables) 
     while (url->path.ends_with('/')) url->path.pop_back();
     if (url->path.ends_with(base)) url->path.resize(url->path.size() - base.size());
     origin = url->origin();
-    base = url->path + base;
+    base.insert(0, url->path);
     break;
   }
   return Place{origin, base + "/b/" + auth::encode(bucket) + "/o"};

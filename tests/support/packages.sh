@@ -9,7 +9,7 @@ build=(cmake g++ ninja-build pkg-config
   libxxhash-dev)
 tests=(libgmock-dev libgtest-dev
   curl e2fsprogs iproute2 mount munge nginx-light openmpi-bin patchelf procps python3 python3-venv
-  slurm-wlm util-linux)
+  rclone slurm-wlm util-linux)
 
 missing=()
 for package in "${build[@]}" "${tests[@]}"; do
