@@ -118,7 +118,7 @@ std::string url_scheme(std::string_view url) {
 
 std::string url_for_message(std::string_view url) {
   std::string out(url.substr(0, url.find_first_of("?#")));
-  const std::string_view user = authority(url);
+  const std::string_view user = authority(out);  // nothing, where a '?' stands before "://"
   if (const std::size_t at = user.rfind('@'); at != std::string_view::npos) {
     const std::size_t begin = url_scheme(url).size() + 3;
     out.erase(begin, at + 1);

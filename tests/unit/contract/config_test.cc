@@ -119,6 +119,8 @@ TEST(Config, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("[source]\nschemes = [\"AZ:\"]\n"), HasSubstr("source.schemes"));
   EXPECT_THAT(error_of("[engine]\nenvironment = { \"A=B\" = \"\" }\n"), HasSubstr("\"A=B\""));
   EXPECT_THAT(error_of("[paths\n"), StartsWith("f.toml:1: "));
+  EXPECT_THAT(error_of("\n[.paths]\n"), StartsWith("f.toml:2: "));
+  EXPECT_THAT(error_of("[[[paths]]]\n"), StartsWith("f.toml:1: "));
   EXPECT_THAT(error_of("paths = 3\n"), StartsWith("f.toml:1: paths: must be a table"));
 }
 

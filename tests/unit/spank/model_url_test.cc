@@ -30,6 +30,7 @@ TEST(ModelUrl, BadOnesSayWhatToDo) {
   EXPECT_THAT(error_of("models/llama"), HasSubstr("az://ACCOUNT/CONTAINER"));
   EXPECT_THAT(error_of("ftp://h/x"), HasSubstr("this site allows az, https"));
   EXPECT_THAT(error_of("s3://b/x", {"az"}), HasSubstr("this site allows az"));
+  EXPECT_THAT(error_of("az?://user@acct/c/"), HasSubstr("\"az\" has the scheme"));
   EXPECT_THAT(error_of("az://"), HasSubstr("no storage account"));
   EXPECT_THAT(error_of("az://ACCT/container"), HasSubstr("lower-case"));
   EXPECT_THAT(error_of("az://acct"), HasSubstr("no container"));

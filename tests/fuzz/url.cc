@@ -1,0 +1,34 @@
+// URLs and queries: encoded and decoded exactly once, so that all comes out as it went in.
+#include "engine/auth/url.h"
+
+#include "engine/auth/crypto.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace stage_model;
+  const std::string_view text = fuzz::text_of(data, size);
+  for (const std::string& encoded : {auth::encode(text), auth::encode_path(text)}) {
+    const auto decoded = auth::decode(encoded);
+    fuzz::expect(decoded && *decoded == text, "what is encoded is decoded");
+  }
+  fuzz::ok_or_one_line(auth::decode(text));
+
+  const auto query = auth::parse_query(text);
+  if (fuzz::ok_or_one_line(query)) {
+    const auto again = auth::parse_query(auth::format_query(*query));
+    fuzz::expect(again && *again == *query, "a query comes out as it went in");
+  }
+  const auto url = auth::parse_url(text);
+  if (fuzz::ok_or_one_line(url)) {
+    const auto again =
+        auth::parse_url(url->origin() + url->path + (url->query.empty() ? "" : "?" + url->query));
+    fuzz::expect(again && again->origin() == url->origin() && again->path == url->path &&
+                     again->query == url->query,
+                 "a URL comes out as it went in");
+  }
+  if (const auto bytes = auth::base64_decode(text)) {
+    const auto again = auth::base64_decode(auth::base64_encode(*bytes));
+    fuzz::expect(again == bytes, "base64 comes out as it went in");
+  }
+  return 0;
+}
