@@ -179,7 +179,7 @@ void add_move(CLI::App& app, Options& options) {
         group, "N", "by --memory");
   shape(add_count<std::size_t>(app, "--pipeline", &options.move.pipeline, "broadcasts in flight", 1,
                                256),
-        group, "N", "32MiB of chunks, 8 to 32");
+        group, "N", "by chunk and ranks, 8 to 64");
   shape(add_count<int>(app, "--lanes", &options.move.lanes, "communicators that they go round", 1,
                        64),
         group, "N", "8");

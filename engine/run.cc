@@ -274,10 +274,10 @@ Run::Outcome Run::move() {
   options.receive_buffers = options_.buffers != 0 ? options_.buffers : fit;
   if (options.download_buffers == 0) options.download_buffers = fit;
   options.downloading = options_.transfer.concurrency;
-  // Enough in flight to fill a chain of ranks, whose depth no single small chunk can.
+  // Enough in flight to fill a chain of ranks, which is as deep as there are ranks.
   if (options.pipeline == 0) {
-    options.pipeline = std::clamp<std::size_t>(
-        (std::uint64_t{32} << 20) / std::max<std::uint64_t>(longest, 1), 8, 32);
+    const std::uint64_t wanted = (std::uint64_t{32} << 20) * std::max(1, fabric_.size() / 32);
+    options.pipeline = std::clamp<std::size_t>(wanted / std::max<std::uint64_t>(longest, 1), 8, 64);
   }
   const move::MoveJob job{listing_,
                           layout_,

@@ -18,7 +18,7 @@ struct Known {
 };
 
 // A URL with https may lead to any of the stores.
-constexpr std::array<Known, 24> kKnown = {{
+constexpr std::array<Known, 34> kKnown = {{
     {"AZURE_STORAGE_ACCOUNT", "az"},
     {"AZURE_STORAGE_KEY", "az"},
     {"AZURE_STORAGE_SAS_TOKEN", "az"},
@@ -29,6 +29,8 @@ constexpr std::array<Known, 24> kKnown = {{
     {"AZURE_TENANT_ID", "az"},
     {"AZURE_FEDERATED_TOKEN_FILE", "az"},
     {"AZURE_AUTHORITY_HOST", "az"},
+    {"AZURE_POD_IDENTITY_AUTHORITY_HOST", "az"},
+    {"AZCOPY_AUTO_LOGIN_TYPE", "az"},
     {"AWS_ACCESS_KEY_ID", "s3"},
     {"AWS_SECRET_ACCESS_KEY", "s3"},
     {"AWS_SESSION_TOKEN", "s3"},
@@ -39,10 +41,18 @@ constexpr std::array<Known, 24> kKnown = {{
     {"AWS_PROFILE", "s3"},
     {"AWS_SHARED_CREDENTIALS_FILE", "s3"},
     {"AWS_CONFIG_FILE", "s3"},
+    {"AWS_ROLE_ARN", "s3"},
+    {"AWS_ROLE_SESSION_NAME", "s3"},
+    {"AWS_WEB_IDENTITY_TOKEN_FILE", "s3"},
+    {"AWS_USE_FIPS_ENDPOINT", "s3"},
+    {"AWS_USE_DUALSTACK_ENDPOINT", "s3"},
     {"GOOGLE_APPLICATION_CREDENTIALS", "gs"},
+    {"STORAGE_EMULATOR_HOST", "gs"},
     {"HF_TOKEN", "hf"},
     {"HF_ENDPOINT", "hf"},
     {"HF_TOKEN_PATH", "hf"},
+    {"HF_HOME", "hf"},
+    {"HUGGING_FACE_HUB_TOKEN", "hf"},
 }};
 
 }  // namespace
