@@ -121,6 +121,7 @@ TEST(Config, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("[paths\n"), StartsWith("f.toml:1: "));
   EXPECT_THAT(error_of("\n[.paths]\n"), StartsWith("f.toml:2: "));
   EXPECT_THAT(error_of("[[[paths]]]\n"), StartsWith("f.toml:1: "));
+  EXPECT_THAT(error_of("[paths] é\n"), StartsWith("f.toml:1: "));
   EXPECT_THAT(error_of("paths = 3\n"), StartsWith("f.toml:1: paths: must be a table"));
 }
 
