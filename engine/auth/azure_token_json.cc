@@ -46,11 +46,12 @@ Result<Proof> parse_azure_token(const std::string& json, std::time_t now) {
     return fail(ExitCode::kSource, "the answer holds no token");
   }
   constexpr std::int64_t kUnstated = 300;  // asked again soon rather than used too long
+  constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600;  // whatever the answer says
   if (const auto on = number_of(document, "expires_on")) {
-    proof.expires = static_cast<std::time_t>(*on);
+    proof.expires = std::min<std::time_t>(*on, now + kLongest);
   } else {
-    proof.expires =
-        now + static_cast<std::time_t>(number_of(document, "expires_in").value_or(kUnstated));
+    const std::int64_t life = number_of(document, "expires_in").value_or(kUnstated);
+    proof.expires = now + std::clamp<std::int64_t>(life, 0, kLongest);
   }
   if (proof.expires <= now) return fail(ExitCode::kSource, "the token has run out already");
   return proof;

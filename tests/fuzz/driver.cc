@@ -28,6 +28,9 @@ void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 // No parser of inputs this small needs more than this at once.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 const char* __asan_default_options() { return "max_allocation_size_mb=256:handle_abort=0"; }
+// gcc's has a runtime of its own, which knows nothing of the callback above.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 }
 
 namespace {

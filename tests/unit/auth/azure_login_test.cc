@@ -55,6 +55,10 @@ TEST(AuthAzureLogin, TokensInEveryFormThatIsSent) {
   EXPECT_EQ(parse_azure_token(R"({"access_token":"a","expires_in":10})", 100)->expires, 110);
   EXPECT_EQ(parse_azure_token(R"({"access_token":"a","expires_on":"200"})", 100)->expires, 200);
   EXPECT_EQ(parse_azure_token(R"({"accessToken":"a","expires_on":200})", 100)->secret, "a");
+  const auto endless =
+      parse_azure_token(R"({"access_token":"a","expires_in":9223372036854775807})", 100);
+  ASSERT_TRUE(endless);
+  EXPECT_EQ(endless->expires, 100 + 366 * 24 * 3600);
   for (const char* bad : {"", "{}", R"({"access_token":""})", R"({"access_token":"a b"})",
                           R"({"access_token":"a","expires_on":50})"}) {
     EXPECT_FALSE(parse_azure_token(bad, 100)) << bad;
