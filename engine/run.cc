@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <numeric>
@@ -203,12 +202,6 @@ void Run::print_plan() const {
     fmt::print("balance: largest shard is {:.3f} of the mean\n",
                static_cast<double>(sum.shard_max) / mean);
   }
-}
-
-bool Run::nothing_to_do() const {
-  return std::all_of(presence_.held.begin(), presence_.held.end(),
-                     [](bool held) { return held; }) &&
-         presence_.published;
 }
 
 std::uint64_t Run::needed_bytes() const {

@@ -49,7 +49,6 @@ class Run {
   Status verify_disk();
   Status tick(std::uint64_t done);
   void choose_sizes();
-  bool nothing_to_do() const;
   std::uint64_t needed_bytes() const;
   std::vector<std::vector<store::ProvenExtent>> proven_extents() const;
   report::Summary summarize();
