@@ -55,8 +55,12 @@ class Disk {
     if (make == "tmpfs") {
       out = shell("mount -t tmpfs -o size=" + size + " tmpfs " + mount_);
     } else {
-      const std::string image = dir_ / "image";
-      out = shell("truncate -s " + size + " " + image);
+      // The image in memory: its own pages then never count as dirty ones of the machine.
+      memory_ = dir_ / "memory";
+      fs::create_directory(memory_);
+      const std::string image = memory_ + "/image";
+      out = shell("mount -t tmpfs tmpfs " + memory_);
+      if (out.ok) out = shell("truncate -s " + size + " " + image);
       if (out.ok) {
         out = shell("losetup --find --show -b " + std::to_string(sector) + " " + image);
         if (out.ok) device_ = out.text;
@@ -70,6 +74,7 @@ class Disk {
   ~Disk() {
     if (mounted_) shell("umount " + mount_);
     if (!device_.empty()) shell("losetup --detach " + device_);
+    if (!memory_.empty()) shell("umount " + memory_);
   }
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
@@ -84,7 +89,7 @@ class Disk {
 
  private:
   TempDir dir_;
-  std::string mount_, device_, why_;
+  std::string mount_, memory_, device_, why_;
   bool mounted_ = false;
 };
 
