@@ -111,7 +111,7 @@ class Preparation {
   // blocks are ours from now on, whoever else fills the disk.
   static int reserve(int fd, std::uint64_t size) {
     if (size == 0) return 0;
-    const auto length = static_cast<off_t>(align_up(size));
+    const auto length = static_cast<off_t>(size);
     while (::fallocate(fd, 0, 0, length) != 0) {
       if (errno == EINTR) continue;
       if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) return errno;

@@ -74,11 +74,11 @@ class Seal {
     if (!fd || ::fstat(fd.get(), &st) != 0) return failed(state_.shown(i), errno);
     if (!S_ISREG(st.st_mode)) return failed(state_.shown(i), EINVAL);
     if (ours) {
-      // Once, after the last writer: O_DIRECT left the tail rounded up.
       if (static_cast<std::uint64_t>(st.st_size) < object.size) {
         return fail(ExitCode::kIntegrity, fmt::format("{} is shorter than its {} bytes",
                                                       printable(state_.shown(i)), object.size));
       }
+      // Longer only where someone else wrote to it, or a partial file was padded.
       if (static_cast<std::uint64_t>(st.st_size) != object.size &&
           ::ftruncate(fd.get(), static_cast<off_t>(object.size)) != 0) {
         return failed(state_.shown(i), errno);

@@ -53,8 +53,8 @@ struct Presence {
   std::vector<std::vector<ProvenExtent>> partial;  // from an adopted journal, re-read and verified
 };
 
-// One write: `length` bytes at `offset` of object's file, from memory that is kAlignment-aligned
-// and readable up to the next multiple of kAlignment. `offset` is a multiple of kAlignment.
+// One write: `length` bytes at `offset` of object's file, from memory that is kAlignment-aligned.
+// `offset` is a multiple of kAlignment.
 struct Write {
   std::uint32_t object = 0;
   std::uint64_t offset = 0, length = 0;

@@ -15,8 +15,8 @@ constexpr std::uint64_t kBufferedPiece = 8U << 20;  // flushing begins after eac
 constexpr std::uint64_t kDirtyLimit = 64U << 20;    // per thread, then it waits for the disk
 constexpr int kMaxStandstill = 8;                   // pwrites without progress before EIO
 
-std::uint64_t round_up(std::uint64_t value) {
-  return (value + plan::kAlignment - 1) / plan::kAlignment * plan::kAlignment;
+constexpr std::uint64_t whole_blocks(std::uint64_t value) {
+  return value / plan::kAlignment * plan::kAlignment;
 }
 
 }  // namespace
@@ -80,20 +80,22 @@ void WriterPool::run() {
 }
 
 int WriterPool::write_all(const Write& write, Dirty* dirty) {
-  if (*direct_) {
-    const int error = write_direct(write);
+  const std::uint64_t whole = whole_blocks(write.length);
+  if (*direct_ && whole > 0) {
+    const int error = write_direct(write, whole);
+    // The tail goes through the page cache. Padded to a block it would have to be cut off later,
+    // for which file systems write that block a second time: 5,000 files of 25 KB cost 16 % more.
+    if (error == 0) return write_buffered(write, whole, dirty);
     if (error != EINVAL) return error;
     // Opened with O_DIRECT and refused now, or not even opened: this file system cannot.
     *direct_ = false;
   }
-  return write_buffered(write, dirty);
+  return write_buffered(write, 0, dirty);
 }
 
-int WriterPool::write_direct(const Write& write) {
+int WriterPool::write_direct(const Write& write, std::uint64_t length) {
   const auto file = files_->get(write.object, true);
   if (!file) return errno;
-  // The tail's padding goes to disk as well; seal() sets the length once all writers are done.
-  const std::uint64_t length = round_up(write.length);
   int standstill = 0;
   for (std::uint64_t done = 0; done < length;) {
     const ssize_t put =
@@ -102,7 +104,7 @@ int WriterPool::write_direct(const Write& write) {
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return errno;
     // A short write may end anywhere; the next must begin aligned, so a part is written twice.
-    const auto whole = static_cast<std::uint64_t>(put) / plan::kAlignment * plan::kAlignment;
+    const std::uint64_t whole = whole_blocks(static_cast<std::uint64_t>(put));
     standstill = whole == 0 ? standstill + 1 : 0;
     if (standstill > kMaxStandstill) return EIO;
     done += whole;
@@ -110,11 +112,12 @@ int WriterPool::write_direct(const Write& write) {
   return 0;
 }
 
-int WriterPool::write_buffered(const Write& write, Dirty* dirty) {
+int WriterPool::write_buffered(const Write& write, std::uint64_t done, Dirty* dirty) {
+  if (done == write.length) return 0;
   const auto file = files_->get(write.object, false);
   if (!file) return errno;
   int standstill = 0;
-  for (std::uint64_t done = 0; done < write.length;) {
+  while (done < write.length) {
     const std::uint64_t offset = write.offset + done;
     const ssize_t put = options_.seams.pwrite(file->get(), write.data + done,
                                               std::min(kBufferedPiece, write.length - done),
@@ -129,7 +132,7 @@ int WriterPool::write_buffered(const Write& write, Dirty* dirty) {
     // job's memory, stay bounded.
     ::sync_file_range(file->get(), static_cast<off_t>(offset), put, SYNC_FILE_RANGE_WRITE);
     dirty->ranges.push_back({write.object, offset, bytes});
-    dirty->bytes += bytes;
+    dirty->bytes += std::max(bytes, plan::kAlignment);  // a page at least
     if (dirty->bytes >= kDirtyLimit) {
       if (const int error = flush(dirty); error != 0) return error;
     }

@@ -51,8 +51,8 @@ class WriterPool {
 
   void run();
   int write_all(const Write& write, Dirty* dirty);
-  int write_direct(const Write& write);
-  int write_buffered(const Write& write, Dirty* dirty);
+  int write_direct(const Write& write, std::uint64_t length);                // whole blocks
+  int write_buffered(const Write& write, std::uint64_t done, Dirty* dirty);  // what is left
   int flush(Dirty* dirty);
 
   FileTable* files_;
