@@ -3,10 +3,10 @@
 // second at the rate seen lately, at least two chunks. Pure arithmetic; the clock is the caller's.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <utility>
 
 namespace stage_model::move {
 
@@ -14,8 +14,9 @@ class FetchWindow {
  public:
   explicit FetchWindow(std::size_t most) : most_(most < 1 ? 1 : most) {}
 
-  void fetched(double now, std::uint64_t bytes) {
-    recent_.emplace_back(now, bytes);
+  // A fetch of `bytes` that began at `start` and ended at `end`, in seconds of any clock.
+  void fetched(double start, double end, std::uint64_t bytes) {
+    recent_.push_back({start, end, bytes});
     if (recent_.size() > kRemembered) recent_.pop_front();
   }
 
@@ -30,18 +31,27 @@ class FetchWindow {
   static constexpr std::size_t kLeast = 2;
   static constexpr std::size_t kRemembered = 16;
 
-  // Bytes per second between the first and the last completion remembered.
+  struct Fetched {
+    double start, end;
+    std::uint64_t bytes;
+  };
+
+  // Bytes per second from the first start to the last end remembered. Not between ends: fetches
+  // that share a wire end together, which would look like any rate at all.
   double rate() const {
-    if (recent_.size() < 2) return 0;
+    if (recent_.empty()) return 0;
     double bytes = 0;
-    for (std::size_t i = 1; i < recent_.size(); ++i)
-      bytes += static_cast<double>(recent_[i].second);
-    const double seconds = recent_.back().first - recent_.front().first;
+    double start = recent_.front().start;
+    for (const Fetched& fetched : recent_) {
+      bytes += static_cast<double>(fetched.bytes);
+      start = std::min(start, fetched.start);
+    }
+    const double seconds = recent_.back().end - start;
     return seconds > 0 ? bytes / seconds : 1e18;
   }
 
   std::size_t most_;
-  std::deque<std::pair<double, std::uint64_t>> recent_;
+  std::deque<Fetched> recent_;
 };
 
 }  // namespace stage_model::move
