@@ -170,22 +170,27 @@ void add_move(CLI::App& app, Options& options) {
   shape(add_parsed(app, "--chunk-size", &options.chunk_size,
                    "the unit that is broadcast, 64KiB to 1GiB", parse_chunk_size),
         group, "SIZE", "by model and ranks");
-  shape(add_parsed(app, "--memory", &options.memory, "for all chunk buffers of a rank", parse_size),
+  shape(add_parsed(app, "--memory", &options.tuning.memory, "for all chunk buffers of a rank",
+                   parse_size),
         group, "SIZE", "1/8 of the node's, at most 2GiB");
-  shape(add_count<std::size_t>(app, "--buffers", &options.buffers, "receive buffers", 1, 4096),
+  shape(add_count<std::size_t>(app, "--buffers", &options.tuning.receive_buffers, "receive buffers",
+                               1, 4096),
         group, "N", "by --memory");
-  shape(add_count<std::size_t>(app, "--download-buffers", &options.move.download_buffers,
+  shape(add_count<std::size_t>(app, "--download-buffers", &options.tuning.download_buffers,
                                "chunks being downloaded or waiting for their turn", 1, 4096),
         group, "N", "by --memory");
-  shape(add_count<std::size_t>(app, "--pipeline", &options.move.pipeline, "broadcasts in flight", 1,
-                               256),
-        group, "N", "by chunk and ranks, 8 to 64");
+  shape(add_count<std::size_t>(app, "--pipeline", &options.tuning.pipeline, "broadcasts in flight",
+                               1, 256),
+        group, "N", "by chunk, ranks and fabric, 8 to 64");
+  shape(add_count<std::size_t>(app, "--per-root", &options.tuning.per_root,
+                               "of them, those that one rank sends", 1, 256),
+        group, "N", "by chunk, ranks and fabric, 1 to 64");
   shape(add_count<int>(app, "--lanes", &options.move.lanes, "communicators that they go round", 1,
                        64),
         group, "N", "8");
   shape(
       add_count<unsigned>(app, "--writers", &options.staging.writers, "threads that write", 1, 256),
-      group, "N", "4");
+      group, "N", "4, or 8 on fast disks");
   shape(add_choice<move::Schedule>(
             app, "--schedule", &options.move.schedule,
             "sequenced: all at once; staged: download all, then broadcast (for comparison)",
@@ -203,9 +208,9 @@ void add_move(CLI::App& app, Options& options) {
 
 void add_source(CLI::App& app, Options& options) {
   const std::string group = "Downloading";
-  shape(add_count<unsigned>(app, "--concurrency", &options.transfer.concurrency,
+  shape(add_count<unsigned>(app, "--concurrency", &options.tuning.concurrency,
                             "GETs in flight on each rank", 1, 1024),
-        group, "N", "16");
+        group, "N", "by ranks, 16 to 64");
   shape(add_parsed(app, "--block-size", &options.transfer.block_size,
                    "bytes of one GET, 64KiB to 1GiB", parse_chunk_size),
         group, "SIZE", "8MiB");
@@ -259,8 +264,6 @@ void check_destination(Options& options) {
 
 Result<Options> parse_options(int argc, char** argv) {
   Options options;
-  options.move.download_buffers = 0;
-  options.move.pipeline = 0;
   CLI::App app(kDescription, "stage-engine");
   app.footer(kFooter);
   app.get_formatter()->column_width(34);

@@ -10,6 +10,7 @@
 #include "engine/plan/filter.h"
 #include "engine/source/source.h"
 #include "engine/store/store.h"
+#include "engine/tune.h"
 #include "stage_model/result.h"
 
 namespace stage_model {
@@ -25,8 +26,7 @@ struct Options {
   source::TransferOptions transfer;
   move::MoveOptions move;
   std::uint64_t chunk_size = 0;      // 0: from model and ranks
-  std::uint64_t memory = 0;          // bytes of all buffers of a rank; 0: from the node's memory
-  std::size_t buffers = 0;           // receive buffers; 0: from `memory`
+  Tuning tuning;                     // 0: chosen once model, ranks and fabric are known
   std::uint32_t download_ranks = 0;  // 0: all
   double max_bandwidth = 0;          // bytes/s of the whole cluster; 0: no limit
   double deadline_s = 0;             // 0: none

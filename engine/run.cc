@@ -11,6 +11,7 @@
 #include <future>
 #include <numeric>
 
+#include "engine/cast/environment.h"
 #include "engine/move/digests.h"
 #include "engine/plan/names.h"
 #include "engine/plan/pack.h"
@@ -223,6 +224,40 @@ Run::Outcome Run::space() {
 
 // ---- move
 
+std::uint64_t Run::longest_chunk() const {
+  std::uint64_t longest = 0;
+  for (const plan::Chunk& chunk : layout_.chunks) longest = std::max(longest, chunk.length);
+  return longest;
+}
+
+Situation Run::situation() {
+  struct sysinfo info {};
+  sysinfo(&info);
+  Situation situation;
+  situation.chunk = longest_chunk();
+  situation.ranks = static_cast<std::size_t>(fabric_.size());
+  situation.downloaders = downloaders_.size();
+  situation.segment = cast::segment_bytes();
+  situation.node_memory = std::uint64_t{info.totalram} * info.mem_unit;
+  // Nothing to move, nothing to find out.
+  const plan::Balance balance = plan::balance(listing_, layout_, assignment_);
+  if (balance.download_bytes + balance.resend_bytes > 0) situation.fabric = cast::probe(fabric_);
+  if (balance.download_bytes == 0) {
+    situation.resenders = static_cast<std::size_t>(
+        std::count_if(assignment_.resends.begin(), assignment_.resends.end(),
+                      [](const auto& chunks) { return !chunks.empty(); }));
+  }
+  return situation;
+}
+
+void Run::print_tuning(const Situation& situation) {
+  std::vector<double> slowest{staging_->disk_speed()};
+  fabric_.reduce(slowest, MPI_MIN, "the probe of the disks");
+  if (fabric_.rank() != 0 || presence_.published) return;
+  fmt::print("[tune] {}\n", describe(tuning_, situation, staging_->writers(), slowest[0]));
+  std::fflush(stdout);
+}
+
 Status Run::tick(std::uint64_t done) {
   status_.alive(done, own_needed_);
   progress_->update(done, own_needed_);
@@ -232,18 +267,19 @@ Status Run::tick(std::uint64_t done) {
 Run::Outcome Run::move() {
   status_.stage("move");
   own_needed_ = 0;
-  std::uint64_t longest = 0;
   for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
     if (!held_.test(c)) own_needed_ += layout_.chunks[c].bytes;
-    longest = std::max(longest, layout_.chunks[c].length);
   }
   const auto me = static_cast<std::uint32_t>(fabric_.rank());
   const bool downloads =
       std::find(downloaders_.begin(), downloaders_.end(), me) != downloaders_.end();
+  const Situation situation = this->situation();
+  tuning_ = choose(options_.tuning, situation);
   Status mine = in_background("the files of this node", [this] { return staging_->prepare(); });
   std::unique_ptr<source::Fetcher> fetcher;
   if (mine && downloads) {
     source::TransferOptions transfer = options_.transfer;
+    transfer.concurrency = tuning_.concurrency;
     transfer.max_bandwidth = options_.max_bandwidth / static_cast<double>(downloaders_.size());
     auto made = source_->fetcher(transfer);
     if (made)
@@ -252,26 +288,14 @@ Run::Outcome Run::move() {
       mine = tl::unexpected(made.error());
   }
   if (auto ok = fabric_.agree(mine, "the files of the nodes"); !ok) return ok;
+  print_tuning(situation);
   move::MoveOptions options = options_.move;
-  options.chunk_size = longest;
-  // Half of the memory each way; what is too little for one buffer of each kind still gets one.
-  struct sysinfo info {};
-  sysinfo(&info);
-  const std::uint64_t budget =
-      options_.memory != 0
-          ? options_.memory
-          : std::min<std::uint64_t>(std::uint64_t{2} << 30,
-                                    std::uint64_t{info.totalram} * info.mem_unit / 8);
-  const std::size_t fit =
-      std::clamp<std::size_t>(budget / std::max<std::uint64_t>(longest, 1) / 2, 1, 64);
-  options.receive_buffers = options_.buffers != 0 ? options_.buffers : fit;
-  if (options.download_buffers == 0) options.download_buffers = fit;
-  options.downloading = options_.transfer.concurrency;
-  // Enough in flight to fill a chain of ranks, which is as deep as there are ranks.
-  if (options.pipeline == 0) {
-    const std::uint64_t wanted = (std::uint64_t{32} << 20) * std::max(1, fabric_.size() / 32);
-    options.pipeline = std::clamp<std::size_t>(wanted / std::max<std::uint64_t>(longest, 1), 8, 64);
-  }
+  options.chunk_size = longest_chunk();
+  options.receive_buffers = tuning_.receive_buffers;
+  options.download_buffers = tuning_.download_buffers;
+  options.pipeline = tuning_.pipeline;
+  options.per_root = tuning_.per_root;
+  options.downloading = tuning_.concurrency;
   const move::MoveJob job{listing_,
                           layout_,
                           assignment_,
@@ -453,7 +477,13 @@ report::Summary Run::summarize() {
                       {"retries_short", sums[9]},
                       {"taken_over", static_cast<double>(stats_.taken_over)},
                       {"chunks", static_cast<double>(layout_.chunks.size())},
-                      {"chunk_size", static_cast<double>(options_.chunk_size)}};
+                      {"chunk_size", static_cast<double>(options_.chunk_size)},
+                      {"receive_buffers", static_cast<double>(tuning_.receive_buffers)},
+                      {"download_buffers", static_cast<double>(tuning_.download_buffers)},
+                      {"pipeline", static_cast<double>(tuning_.pipeline)},
+                      {"per_root", static_cast<double>(tuning_.per_root)},
+                      {"concurrency", static_cast<double>(tuning_.concurrency)},
+                      {"writers", static_cast<double>(staging_->writers())}};
   return summary;
 }
 

@@ -49,6 +49,9 @@ class Run {
   Status verify_disk();
   Status tick(std::uint64_t done);
   void choose_sizes();
+  std::uint64_t longest_chunk() const;
+  Situation situation();  // probes the fabric: collective
+  void print_tuning(const Situation& situation);
   std::uint64_t needed_bytes() const;
   std::vector<std::vector<store::ProvenExtent>> proven_extents() const;
   report::Summary summarize();
@@ -73,6 +76,7 @@ class Run {
   plan::Assignment assignment_;
   plan::Bits held_;  // chunks on this rank's disk
   std::vector<store::Digest> digests_;
+  Tuning tuning_;
   move::MoveStats stats_;
   std::optional<report::Trace> trace_;  // --trace
   report::StageSpan list_span_, plan_span_, verify_span_, publish_span_;

@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kSegment[] = "OMPI_MCA_coll_adapt_bcast_segment_size";
+
 void set_default(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }
 
 bool has_active_hca() {
@@ -62,7 +64,7 @@ void choose_broadcast(const char* segment_bytes) {
   if (std::getenv("OMPI_MCA_coll") != nullptr) return;
   set_default("OMPI_MCA_coll_adapt_priority", "100");
   set_default("OMPI_MCA_coll_adapt_bcast_algorithm", "4");
-  set_default("OMPI_MCA_coll_adapt_bcast_segment_size", segment_bytes);
+  set_default(kSegment, segment_bytes);
 }
 
 // What the launcher says before MPI can tell; 1 if nobody says anything.
@@ -111,6 +113,11 @@ std::string choose_environment() {
     return "ucx";
   }
   return choose_tcp();
+}
+
+std::uint64_t segment_bytes() {
+  const char* text = std::getenv(kSegment);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
 }
 
 }  // namespace stage_model::cast

@@ -1,6 +1,7 @@
 // What Open MPI and UCX are told before MPI_Init. What the user or the site set is left alone.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace stage_model::cast {
@@ -14,5 +15,9 @@ namespace stage_model::cast {
 // Returns a short description of the transport for the report. Call once, before MPI_Init and
 // before any thread exists (setenv).
 std::string choose_environment();
+
+// What a rank of a broadcast's chain receives before it sends on, after choose_environment(); 0:
+// not known (another algorithm was asked for).
+std::uint64_t segment_bytes();
 
 }  // namespace stage_model::cast

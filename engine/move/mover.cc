@@ -81,6 +81,7 @@ bool Mover::step() {
   }
   did |= ask_for_work();
   did |= start_chunks();
+  announce_ready();
   shard_is_down();
   flush_entries();
   did |= post_broadcasts();

@@ -40,6 +40,7 @@ struct MoveOptions {
   std::size_t download_buffers = 8;     // D; at least 1
   std::size_t downloading = 16;         // chunks being fetched at once, at most
   std::size_t pipeline = 8;             // broadcasts in flight
+  std::size_t per_root = 4;             // of them, those of one root; at least 1
   int lanes = 8;                        // communicators
   unsigned hashers = 2;                 // threads
   bool take_over = true;                // idle downloaders take the tail of slow ones
@@ -113,7 +114,7 @@ class Mover {
   void start_read(std::uint32_t chunk);
   void hash(std::uint32_t chunk, const Work& work);
   void store(std::uint32_t chunk, Work& work);
-  void announce(std::uint32_t chunk, const Work& work);
+  void announce_ready();
   bool post_broadcasts();
   void on_broadcast(std::uint32_t chunk);
   void finish_if_done(std::uint32_t chunk);
@@ -160,6 +161,8 @@ class Mover {
   std::deque<std::uint32_t> to_read_;             // ours to resend from disk
   std::deque<std::uint32_t> granted_;             // ours to download
   std::deque<cast::Entry> order_;                 // entries not posted yet
+  std::deque<std::uint32_t> ready_;               // ours in memory, not announced yet
+  std::size_t announced_ = 0;                     // ours announced, their broadcasts not done
   Nap nap_;                                       // between two looks at the broadcasts in flight
   FetchWindow window_;
   std::size_t fetching_ = 0;  // chunks being fetched or read

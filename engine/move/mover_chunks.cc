@@ -144,7 +144,7 @@ void Mover::on_hashed(Event& event) {
     std::copy(check.begin(), check.end(), work.check);
     work.times.ready = clock_.now();
     work.broadcast_done = alone_ || only_downloads_;
-    if (!work.broadcast_done) announce(event.chunk, work);
+    if (!work.broadcast_done) ready_.push_back(event.chunk);
   } else if (!std::equal(check.begin(), check.end(), work.check)) {
     const plan::Object& object =
         job_.listing.objects[job_.layout.extents[shape.first_extent].object];

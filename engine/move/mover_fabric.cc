@@ -7,13 +7,21 @@
 
 namespace stage_model::move {
 
-void Mover::announce(std::uint32_t chunk, const Work& work) {
-  const cast::Entry entry{
-      chunk, static_cast<std::uint32_t>(fabric_.rank()), {work.check[0], work.check[1]}};
-  if (sequencer_) {
-    sequence(entry);
-  } else {
-    control_->send(0, cast::Ready{entry});
+// A root with many broadcasts under way sends them side by side: none ends until all do, and the
+// last ranks of the chain get their first bytes late. So few at a time; the others wait in memory.
+void Mover::announce_ready() {
+  while (!ready_.empty() && announced_ < options_.per_root && !failed_here_ && !stopped_) {
+    const std::uint32_t chunk = ready_.front();
+    ready_.pop_front();
+    ++announced_;
+    const Work& work = work_.at(chunk);
+    const cast::Entry entry{
+        chunk, static_cast<std::uint32_t>(fabric_.rank()), {work.check[0], work.check[1]}};
+    if (sequencer_) {
+      sequence(entry);
+    } else {
+      control_->send(0, cast::Ready{entry});
+    }
   }
 }
 
@@ -75,6 +83,7 @@ void Mover::on_broadcast(std::uint32_t chunk) {
   stats_.bcast.stop(clock_.now(), job_.layout.chunks[chunk].bytes);
   trace(report::Trace::Stage::kBcast, chunk, work.times.bcast);
   if (work.owner) {
+    --announced_;
     finish_if_done(chunk);
   } else if (failed_here_ || stopped_ || job_.held.test(chunk) || !job_.write) {
     // Taken along only because a broadcast needs every rank.

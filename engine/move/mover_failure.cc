@@ -47,6 +47,7 @@ void Mover::drop_unannounced() {
   end_fetching();
   granted_.clear();
   to_read_.clear();
+  ready_.clear();
 }
 
 // Chunks that were announced but not sequenced before the stop will never be broadcast. Done

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <iterator>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "engine/store/aligned.h"
 #include "engine/store/errors.h"
@@ -41,7 +44,7 @@ class Preparation {
  private:
   template <class Step>
   Status for_all(const Step& step) {
-    return parallel_for(state_.items.size(), std::max(state_.options.writers, 1U),
+    return parallel_for(state_.items.size(), state_.threads(),
                         [&](std::size_t i) { return step(static_cast<std::uint32_t>(i)); });
   }
 
@@ -211,23 +214,47 @@ class Preparation {
                             printable(state_.listing->objects[i].name)));
   }
 
+  // Does O_DIRECT work here, and how fast is it?
   Status probe_direct() {
     if (!state_.direct) return {};
     constexpr char kProbe[] = ".stage-model/probe";
     const Fd fd = open_beneath(temp_, kProbe, O_WRONLY | O_CREAT | O_EXCL | O_DIRECT, 0600);
-    int error = fd ? 0 : errno;
-    if (fd) {
-      const AlignedBuffer buffer = make_aligned(plan::kAlignment);
-      std::fill_n(buffer.get(), plan::kAlignment, std::byte{0});
-      if (::pwrite(fd.get(), buffer.get(), plan::kAlignment, 0) < 0) error = errno;
-    }
+    const int error = fd ? write_probe(fd.get()) : errno;
     ::unlinkat(temp_, kProbe, 0);
     if (error == EINVAL || error == EOPNOTSUPP) {
       state_.direct = false;
-      error = 0;
+    } else if (error != 0) {
+      return failed(state_.temp_path(), error);
+    } else if (state_.options.writers == 0) {
+      state_.options.writers = choose_writers();
     }
-    if (error != 0) return failed(state_.temp_path(), error);
     return {};
+  }
+
+  // Larger until the time is more than that of a call; one block decides whether it works at all.
+  int write_probe(int fd) {
+    constexpr std::uint64_t kSizes[] = {plan::kAlignment, 64 << 10, 1 << 20, 8 << 20};
+    constexpr double kEnough = 2e-3;
+    const AlignedBuffer buffer = make_aligned(*std::rbegin(kSizes));
+    for (const std::uint64_t size : kSizes) {
+      std::fill_n(buffer.get(), size, std::byte{0});
+      const auto begin = std::chrono::steady_clock::now();
+      const ssize_t put = ::pwrite(fd, buffer.get(), size, 0);
+      const double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (put < 0 && size == kSizes[0]) return errno;
+      if (put < static_cast<ssize_t>(size)) break;  // too full for a probe: the staging will tell
+      if (size > kSizes[0]) state_.disk_speed = static_cast<double>(size) / seconds;
+      if (seconds > kEnough) break;
+    }
+    return 0;
+  }
+
+  // One thread that gets more than 1 GB/s has several NVMe in a stripe below it, which want more.
+  unsigned choose_writers() const {
+    constexpr double kStripe = 1e9;
+    constexpr unsigned kManyCores = 16;
+    return state_.disk_speed > kStripe && std::thread::hardware_concurrency() >= kManyCores ? 8 : 4;
   }
 
   State& state_;

@@ -152,12 +152,11 @@ void take_partial(State* state) {
     for (const ProvenExtent& extent : partial.extents) claims.push_back({index, extent});
   }
   std::vector<char> good(claims.size());
-  static_cast<void>(
-      parallel_for(claims.size(), std::max(state->options.writers, 4U), [&](std::size_t i) {
-        good[i] = static_cast<char>(
-            proven(dir, objects[claims[i].object].name, claims[i].extent, state->options.direct));
-        return Status();
-      }));
+  static_cast<void>(parallel_for(claims.size(), std::max(state->threads(), 4U), [&](std::size_t i) {
+    good[i] = static_cast<char>(
+        proven(dir, objects[claims[i].object].name, claims[i].extent, state->options.direct));
+    return Status();
+  }));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (good[i] == 0) continue;
     Item& item = state->items[claims[i].object];
@@ -215,7 +214,7 @@ bool is_exactly(int dir, const Manifest& manifest, const plan::Listing& listing,
 Status look(State* state) {
   if (Status status = check_names(*state); !status) return status;
   const plan::Listing& listing = *state->listing;
-  const unsigned threads = std::max(state->options.writers, 4U);
+  const unsigned threads = std::max(state->threads(), 4U);
   const Compare compare = state->options.compare;
   state->items.assign(listing.objects.size(), {});
 

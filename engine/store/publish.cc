@@ -74,8 +74,8 @@ class Publication {
 
   bool is_published(int dir) {
     const auto manifest = load_manifest(dir);
-    return manifest && is_exactly(dir, *manifest, *state_.listing, state_.options.compare,
-                                  state_.options.writers);
+    return manifest &&
+           is_exactly(dir, *manifest, *state_.listing, state_.options.compare, state_.threads());
   }
 
   // Never onto something: a directory that appeared meanwhile makes it fail with EEXIST.

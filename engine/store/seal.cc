@@ -41,7 +41,7 @@ class Seal {
     manifest_.directories = state_.listing->directories;
     manifest_.files.resize(state_.items.size());
     each_ = state_.items.size() <= kManyFiles;
-    Status status = parallel_for(state_.items.size(), std::max(state_.options.writers, 1U),
+    Status status = parallel_for(state_.items.size(), state_.threads(),
                                  [this](std::size_t i) { return file(static_cast<uint32_t>(i)); });
     if (status) status = directories();
     if (!status) return status;

@@ -77,7 +77,7 @@ class StagingDirectory final : public Staging {
       if (Status status = fill_temp_directory(&state_); !status) return status;
       journaled_ = bytes_to_transfer(state_) != total_bytes() || journaled_;
       WriterPool::Options options;
-      options.threads = state_.options.writers;
+      options.threads = state_.threads();
       options.seams = state_.seams;
       options.written = [this](const Write& write) { return record(write); };
       options.describe = [this](std::uint32_t object, int error) {
@@ -148,6 +148,8 @@ class StagingDirectory final : public Staging {
   }
 
   bool direct() const override { return state_.direct; }
+  unsigned writers() const override { return state_.threads(); }
+  double disk_speed() const override { return state_.disk_speed; }
   std::uint64_t bytes_written() const override { return pool_ ? pool_->bytes_written() : 0; }
 
  private:
@@ -219,7 +221,7 @@ class StagingDirectory final : public Staging {
     if (*existing) {
       const auto manifest = load_manifest(existing->get());
       if (manifest && is_exactly(existing->get(), *manifest, *state_.listing,
-                                 state_.options.compare, state_.options.writers)) {
+                                 state_.options.compare, state_.threads())) {
         state_.dest_dir = std::move(*existing);
         return {};
       }

@@ -46,12 +46,15 @@ struct State {
   Fd dest_dir;              // DEST at presence; invalid: not there
   std::optional<Manifest> dest_manifest;
   std::list<Manifest::File> newer_records;  // of a DEST that appeared after presence
-  std::unique_ptr<Adopted> adopted;  // records point into it; dir is closed once it is empty
+  std::unique_ptr<Adopted> adopted;         // records point into it; dir is closed once it is empty
   std::optional<TempDirectory> temp;
 
   std::atomic<bool> direct{true};
+  double disk_speed = 0;          // bytes/s of one thread's O_DIRECT write; 0: not known
   std::atomic<bool> full{false};  // ran out of space: partial data goes
   bool sealed = false;
+
+  unsigned threads() const { return options.writers != 0 ? options.writers : 4; }
 
   // For messages.
   std::string shown(std::uint32_t object) const;

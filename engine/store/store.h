@@ -41,7 +41,7 @@ enum class Compare {
 
 struct StagingOptions {
   bool direct = true;    // O_DIRECT where the file system takes it
-  unsigned writers = 4;  // threads
+  unsigned writers = 0;  // threads; 0: chosen by prepare()
   Compare compare = Compare::kEtag;
   double partial_keep_s = 86400;
 };
@@ -109,7 +109,10 @@ class Staging {
   // Removes partial data now (integrity failures, ENOSPC).
   virtual void discard() = 0;
 
-  virtual bool direct() const = 0;  // is O_DIRECT in use
+  virtual bool direct() const = 0;       // is O_DIRECT in use
+  virtual unsigned writers() const = 0;  // threads, after prepare()
+  // Bytes per second of one thread's O_DIRECT write, as prepare() saw it; 0: it did not look.
+  virtual double disk_speed() const = 0;
   virtual std::uint64_t bytes_written() const = 0;
 };
 

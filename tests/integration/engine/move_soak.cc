@@ -123,6 +123,8 @@ class SlowDisk : public store::Staging {
   Status save(const std::string&, const std::string&) override { return {}; }
   void discard() override {}
   bool direct() const override { return false; }
+  unsigned writers() const override { return 2; }
+  double disk_speed() const override { return 0; }
   std::uint64_t bytes_written() const override { return bytes_; }
 
  private:
@@ -213,6 +215,7 @@ int soak(int argc, char** argv) {
   options.download_buffers = static_cast<std::size_t>(setting("download", 1));
   options.downloading = std::max<std::size_t>(1, options.download_buffers / 2);
   options.pipeline = static_cast<std::size_t>(setting("pipeline", 8));
+  options.per_root = static_cast<std::size_t>(setting("per_root", 4));
   options.lanes = static_cast<int>(setting("lanes", 1));
   options.take_over = setting("take_over", 1) > 0;
   if (setting("staged", 0) > 0) options.schedule = move::Schedule::kStaged;
