@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fstream>
 #include <future>
-#include <numeric>
 
 #include "engine/cast/environment.h"
 #include "engine/move/digests.h"
@@ -415,6 +414,32 @@ void Run::discard() {
 
 // ---- report
 
+namespace {
+// Of the counts below.
+constexpr std::size_t kRequests = 0;
+constexpr std::size_t kThrottled = 2;
+}  // namespace
+
+// What each node did at the source, and the sums.
+void Run::count_nodes(report::Summary* summary) {
+  const source::Counters& c = stats_.source;
+  const std::vector<std::uint64_t> mine{c.requests,       c.bytes,         c.retries_throttle,
+                                        c.retries_server, c.retries_reset, c.retries_stall,
+                                        c.retries_short};
+  summary->per_node = {"requests",      "bytes_received", "retries_throttle", "retries_server",
+                       "retries_reset", "retries_stall",  "retries_short"};
+  const auto all = fabric_.gather_all(mine, "the report");
+  std::vector<std::uint64_t> sums(mine.size());
+  for (int rank = 0; rank < fabric_.size(); ++rank) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank * mine.size());
+    summary->nodes.push_back({fabric_.node(rank), {first, first + mine.size()}});
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += first[i];
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    summary->counters.emplace_back(summary->per_node[i], static_cast<double>(sums[i]));
+  }
+}
+
 report::Summary Run::summarize() {
   // Over all ranks: earliest start, latest end, sums.
   std::vector<report::StageSpan*> spans{&list_span_,   &plan_span_,   &stats_.download,
@@ -424,17 +449,9 @@ report::Summary Run::summarize() {
   std::vector<double> last;
   for (const auto* span : spans) first.push_back(span->begin);
   for (const auto* span : spans) last.push_back(span->end);
-  const source::Counters& c = stats_.source;
   std::vector<double> sums{static_cast<double>(stats_.download.bytes),
                            static_cast<double>(stats_.write.bytes),
-                           static_cast<double>(stats_.verify.bytes),
-                           static_cast<double>(c.requests),
-                           static_cast<double>(c.bytes),
-                           static_cast<double>(c.retries_throttle),
-                           static_cast<double>(c.retries_server),
-                           static_cast<double>(c.retries_reset),
-                           static_cast<double>(c.retries_stall),
-                           static_cast<double>(c.retries_short)};
+                           static_cast<double>(stats_.verify.bytes)};
   std::vector<double> largest{static_cast<double>(stats_.bcast.bytes)};
   fabric_.reduce(first, MPI_MIN, "the report");
   fabric_.reduce(last, MPI_MAX, "the report");
@@ -448,6 +465,7 @@ report::Summary Run::summarize() {
   summary.identity = source_->identity();
   summary.ranks = fabric_.size();
   summary.objects = listing_.objects.size();
+  count_nodes(&summary);
   for (const plan::Object& object : listing_.objects) summary.model_bytes += object.size;
   auto add = [&](const char* name, std::size_t at, double bytes, std::string note) {
     const bool ran = last[at] > 0;
@@ -455,11 +473,16 @@ report::Summary Run::summarize() {
     summary.stages.push_back({name, static_cast<std::uint64_t>(bytes), begin,
                               ran ? last[at] - begin : 0, std::move(note)});
   };
-  const double retries = std::accumulate(sums.begin() + 5, sums.end(), 0.0);
+  double retries = 0;
+  for (const auto& [name, number] : summary.counters) {
+    if (name.starts_with("retries_")) retries += number;
+  }
   add("list", 0, 0, fmt::format("{} objects", summary.objects));
   add("plan", 1, static_cast<double>(plan_span_.bytes),
       fmt::format("{} chunks", layout_.chunks.size()));
-  add("download", 2, sums[0], fmt::format("{:.0f} requests, {:.0f} retries", sums[3], retries));
+  add("download", 2, sums[0],
+      fmt::format("{:.0f} requests, {:.0f} retries{}", summary.counters[kRequests].second, retries,
+                  report::throttled(summary.nodes, kThrottled)));
   add("bcast", 3, largest[0], fmt::format("{} ranks, {}", summary.ranks, summary.transport));
   add("write", 4, sums[1], staging_->direct() ? "all ranks, direct" : "all ranks, buffered");
   first[5] = std::min(first[5], first[6]);
@@ -468,22 +491,17 @@ report::Summary Run::summarize() {
   add("publish", 7, 0, "");
   summary.stages.back().line = false;
   summary.stages.push_back({"total", summary.model_bytes, 0, clock_.now(), ""});
-  summary.counters = {{"requests", sums[3]},
-                      {"bytes_received", sums[4]},
-                      {"retries_throttle", sums[5]},
-                      {"retries_server", sums[6]},
-                      {"retries_reset", sums[7]},
-                      {"retries_stall", sums[8]},
-                      {"retries_short", sums[9]},
-                      {"taken_over", static_cast<double>(stats_.taken_over)},
-                      {"chunks", static_cast<double>(layout_.chunks.size())},
-                      {"chunk_size", static_cast<double>(options_.chunk_size)},
-                      {"receive_buffers", static_cast<double>(tuning_.receive_buffers)},
-                      {"download_buffers", static_cast<double>(tuning_.download_buffers)},
-                      {"pipeline", static_cast<double>(tuning_.pipeline)},
-                      {"per_root", static_cast<double>(tuning_.per_root)},
-                      {"concurrency", static_cast<double>(tuning_.concurrency)},
-                      {"writers", static_cast<double>(staging_->writers())}};
+  const std::vector<std::pair<std::string, double>> more = {
+      {"taken_over", static_cast<double>(stats_.taken_over)},
+      {"chunks", static_cast<double>(layout_.chunks.size())},
+      {"chunk_size", static_cast<double>(options_.chunk_size)},
+      {"receive_buffers", static_cast<double>(tuning_.receive_buffers)},
+      {"download_buffers", static_cast<double>(tuning_.download_buffers)},
+      {"pipeline", static_cast<double>(tuning_.pipeline)},
+      {"per_root", static_cast<double>(tuning_.per_root)},
+      {"concurrency", static_cast<double>(tuning_.concurrency)},
+      {"writers", static_cast<double>(staging_->writers())}};
+  summary.counters.insert(summary.counters.end(), more.begin(), more.end());
   return summary;
 }
 

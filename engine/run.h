@@ -54,6 +54,7 @@ class Run {
   void print_tuning(const Situation& situation);
   std::uint64_t needed_bytes() const;
   std::vector<std::vector<store::ProvenExtent>> proven_extents() const;
+  void count_nodes(report::Summary* summary);
   report::Summary summarize();
   void write_trace();
   // Runs blocking work on a thread of its own while this rank goes on telling that it lives.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stage_model::report {
 namespace {
 
@@ -21,6 +23,16 @@ std::string text(const Summary& summary) {
     out += '\n';
   }
   return out;
+}
+
+std::string throttled(const std::vector<NodeLine>& nodes, std::size_t index) {
+  std::uint64_t sum = 0;
+  for (const NodeLine& node : nodes) sum += node.counts[index];
+  if (sum == 0) return {};
+  const auto most = std::max_element(nodes.begin(), nodes.end(), [index](auto& a, auto& b) {
+    return a.counts[index] < b.counts[index];
+  });
+  return fmt::format("; throttled {} times, most on {} ({})", sum, most->node, most->counts[index]);
 }
 
 std::string json_string(std::string_view text) {
@@ -49,7 +61,16 @@ std::string json(const Summary& summary) {
                      summary.ranks, summary.objects, summary.model_bytes);
   for (const auto& [name, number] : summary.counters)
     out += fmt::format("  {}: {},\n", json_string(name), number);
-  out += "  \"stages\": {\n";
+  out += "  \"nodes\": [\n";
+  for (std::size_t i = 0; i < summary.nodes.size(); ++i) {
+    const NodeLine& node = summary.nodes[i];
+    out += fmt::format("    {{\"node\": {}", json_string(node.node));
+    for (std::size_t c = 0; c < node.counts.size(); ++c) {
+      out += fmt::format(", {}: {}", json_string(summary.per_node[c]), node.counts[c]);
+    }
+    out += i + 1 < summary.nodes.size() ? "},\n" : "}\n";
+  }
+  out += "  ],\n  \"stages\": {\n";
   for (std::size_t i = 0; i < summary.stages.size(); ++i) {
     const StageLine& stage = summary.stages[i];
     out += fmt::format(

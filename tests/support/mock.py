@@ -79,6 +79,8 @@ class Service:
 class EngineTest(unittest.TestCase):
     """Runs stage-engine in an environment that holds nothing of the machine's own identities."""
 
+    deadline = "100s"
+
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="stage-test-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
@@ -103,7 +105,7 @@ class EngineTest(unittest.TestCase):
     def engine(self, *arguments, ranks=1, only_rank_0=(), **env):
         """With several ranks, each in a node of its own by name; all but the first stage to
         DEST-RANK. Variables in only_rank_0 are unset on the others."""
-        command = [ENGINE, "--no-progress", "--no-direct", "--deadline", "100s", *map(str, arguments)]
+        command = [ENGINE, "--no-progress", "--no-direct", "--deadline", self.deadline, *map(str, arguments)]
         env = {**self.env, **env}
         if ranks > 1:
             command = self.on_nodes(command, ranks, only_rank_0, env)

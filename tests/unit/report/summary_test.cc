@@ -27,5 +27,20 @@ TEST(Summary, JsonIsEscaped) {
   EXPECT_THAT(json(summary), HasSubstr("\"requests\": 3"));
 }
 
+TEST(Summary, CountsPerNode) {
+  Summary summary;
+  summary.per_node = {"requests", "retries_throttle"};
+  summary.nodes = {{"n1", {5, 0}}, {"n2", {9, 4}}, {"n3", {7, 3}}};
+  EXPECT_EQ(throttled(summary.nodes, 1), "; throttled 7 times, most on n2 (4)");
+  EXPECT_THAT(json(summary),
+              HasSubstr("\"nodes\": [\n"
+                        "    {\"node\": \"n1\", \"requests\": 5, \"retries_throttle\": 0},\n"
+                        "    {\"node\": \"n2\", \"requests\": 9, \"retries_throttle\": 4},\n"
+                        "    {\"node\": \"n3\", \"requests\": 7, \"retries_throttle\": 3}\n"
+                        "  ],\n"));
+  summary.nodes = {{"n1", {5, 0}}};
+  EXPECT_EQ(throttled(summary.nodes, 1), "");
+}
+
 }  // namespace
 }  // namespace stage_model::report

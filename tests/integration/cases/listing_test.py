@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Cases L2, L5, I1, I5, H7: one list for all nodes, and sources that change behind it."""
+
+import random
+import threading
+import unittest
+
+from case import CaseTest
+
+DATA = random.Random(5).randbytes(1_000_001)
+OTHER = random.Random(6).randbytes(1_000_001)
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 12345678\n"
+
+
+class ListingTest(CaseTest):
+    files = {"m/a.bin": DATA, "m/b.bin": b"b" * 70_000, "m/c": b"c"}
+
+    def after(self, gets, act):
+        """Runs `act` once, before the blob request with that number is answered."""
+        done = threading.Event()
+
+        def before(_handler, name, _query):
+            if name is not None:
+                with self.store.lock:
+                    self.seen += 1
+                    now = self.seen > gets and not done.is_set()
+                    if now:
+                        done.set()
+                        act()
+            return False
+
+        self.seen = 0
+        self.store.before = before
+
+    # L2
+
+    def test_a_long_list_with_strange_marks(self):
+        self.store.files = {f"m/{i:05}": str(i).encode() for i in range(1003)}
+        for marker, size in (("1oDM+g/plc=={}", 100), ("a!b&c%41 2%2B?# d{}=", 333)):
+            with self.subTest(marker=marker):
+                self.store.marker, self.store.page_size = marker, size
+                before = self.store.lists()
+                self.staged(files=self.store.files)
+                self.assertEqual(self.store.lists() - before, -(-1003 // size))
+                self.dest = self.dir / str(size)
+
+    # L5
+
+    def test_one_rank_lists_for_all(self):
+        def before(_handler, name, _query):
+            if name is None:  # who lists later would see more
+                self.store.files[f"m/late-{self.store.lists()}"] = b"late"
+            return False
+
+        self.store.before = before
+        self.staged("--chunk-size", "64KiB", ranks=3, files={**self.files, "m/late-1": b"late"})
+        self.assertEqual(self.store.lists(), 1)
+        gets = self.store.gets()
+        self.assertEqual(len(gets), len(set(gets)))  # each range by one node only
+        self.assertEqual(self.store.sent, sum(map(len, self.files.values())) + 4)
+
+    def test_a_blob_that_vanished_fails_all_nodes_by_its_name(self):
+        self.after(0, lambda: self.store.files.pop("m/b.bin"))
+        self.stage("--chunk-size", "64KiB", ranks=3)
+        self.refused(3, "object 'b.bin'", "deleted since it was listed", "BlobNotFound")
+
+    # I1
+
+    def replaced(self):
+        self.store.files["m/a.bin"] = OTHER
+        self.store.etags["m/a.bin"] = "v2"
+
+    def test_replaced_half_way_with_the_same_size(self):
+        for ranks in (1, 3):
+            with self.subTest(ranks=ranks):
+                self.store.files, self.store.etags = dict(self.files), {}
+                self.after(6, self.replaced)
+                self.stage("--chunk-size", "64KiB", "--concurrency", "2", ranks=ranks)
+                self.refused(5, "object 'a.bin': it changed during the download")
+
+    def test_replaced_half_way_at_a_server_that_ignores_conditions(self):
+        def blob(handler, name):
+            with self.store.lock:
+                data, etag = self.store.files[name], self.store.etags.get(name, "v1")
+            handler.reply_file(data, {"ETag": f'"{etag}"'})
+
+        self.store.blob = blob
+        self.after(6, self.replaced)
+        self.stage("--concurrency", "2")
+        self.refused(5, "object 'a.bin': it changed during the download")
+
+    def test_only_the_metadata_changed_half_way(self):
+        self.after(6, lambda: self.store.etags.update({"m/a.bin": "v2"}))
+        self.stage("--concurrency", "2")
+        self.refused(5, "object 'a.bin': it changed during the download")
+
+    def test_a_new_version_between_the_list_and_the_first_get(self):
+        self.after(0, self.replaced)
+        self.stage("--chunk-size", "64KiB", ranks=3)
+        self.refused(5, "object 'a.bin': it changed during the download")
+
+    def test_the_next_run_takes_the_new_version_and_nothing_of_the_old(self):
+        self.after(6, self.replaced)
+        self.stage("--concurrency", "2")
+        self.refused(5, "it changed during the download")
+        self.store.before = lambda *_: False
+        self.staged(files={**self.files, "m/a.bin": OTHER})
+
+    # I5
+
+    def test_what_the_store_holds_is_what_is_staged(self):
+        index = b'{"weight_map": {"a": "model-00002-of-00002.safetensors"}}'
+        files = {"m/model-00001-of-00002.safetensors": POINTER, "m/model.safetensors.index.json": index}
+        self.store.files = files
+        self.staged(files=files)
+
+    # H7
+
+    def test_a_plan_of_terabytes(self):
+        sizes = [(1 << 31) - 1, 1 << 31, 1 << 32, (1 << 32) + 1, 6 << 40]
+        self.store.files = {f"m/{i}": (size,) for i, size in enumerate(sizes)}
+        self.assertEqual(self.stage("--dry-run", "--chunk-size", "1GiB"), 0, self.output)
+        self.assertIn("5 objects, 6 TiB", self.output)
+        self.assertIn(f"{2 + 2 + 4 + 5 + 6144} chunks of up to 1 GiB", self.output)
+        self.assertEqual(self.store.gets(), [])
+        self.stage()
+        self.refused(4, "6 TiB")
+
+    def test_sizes_that_are_none(self):
+        for size in (-1, 1 << 64, "12x", ""):
+            self.store.files = {"m/a": (size,)}
+            self.stage()
+            self.refused(3, "object 'a' has no valid size in the server's list")
+
+
+if __name__ == "__main__":
+    unittest.main()
