@@ -1,0 +1,114 @@
+#include "engine/cast/environment.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "tests/unit/cast/sysfs.h"
+
+namespace stage_model::cast {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::StrEq;
+
+// The environment is the process's: each case in one of its own.
+void in_own_process(const std::function<void()>& check) {
+  const pid_t child = fork();
+  if (child == 0) {
+    clearenv();
+    check();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Environment, UcxOnEveryRailOfAnNdH100) {
+  const Sysfs sysfs;
+  sysfs.nd_h100();
+  in_own_process([&] {
+    EXPECT_THAT(choose_environment(sysfs.path()), StartsWith("ucx on 8 x 400 Gb/s (mlx5_ib0:1, "));
+    EXPECT_THAT(getenv("OMPI_MCA_pml"), StrEq("ucx"));
+    EXPECT_THAT(getenv("UCX_NET_DEVICES"),
+                StrEq("mlx5_ib0:1,mlx5_ib1:1,mlx5_ib2:1,mlx5_ib3:1,mlx5_ib4:1,mlx5_ib5:1,"
+                      "mlx5_ib6:1,mlx5_ib7:1"));
+    EXPECT_THAT(getenv("UCX_MAX_RNDV_RAILS"), StrEq("8"));
+    EXPECT_THAT(getenv("OMPI_MCA_coll_adapt_bcast_segment_size"), StrEq("524288"));
+  });
+}
+
+TEST(Environment, WhatTheUserChoseStays) {
+  const Sysfs sysfs;
+  sysfs.nd_h100();
+  in_own_process([&] {
+    setenv("UCX_NET_DEVICES", "mlx5_ib0:1", 1);
+    EXPECT_THAT(choose_environment(sysfs.path()), StartsWith("ucx on mlx5_ib0:1"));
+    EXPECT_THAT(getenv("UCX_NET_DEVICES"), StrEq("mlx5_ib0:1"));
+    EXPECT_EQ(getenv("UCX_MAX_RNDV_RAILS"), nullptr);
+  });
+  in_own_process([&] {
+    setenv("UCX_TLS", "tcp,self", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "ucx");
+    EXPECT_EQ(getenv("UCX_NET_DEVICES"), nullptr);
+  });
+  in_own_process([&] {
+    setenv("OMPI_MCA_pml", "ob1", 1);
+    EXPECT_THAT(choose_environment(sysfs.path()), StartsWith("ob1/tcp"));
+    EXPECT_EQ(getenv("UCX_NET_DEVICES"), nullptr);
+  });
+  in_own_process([&] {
+    setenv("OMPI_MCA_pml", "cm", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "cm");
+  });
+}
+
+TEST(Environment, TcpWhereOnlyAVirtualFunctionsEthernetIs) {
+  const Sysfs sysfs;
+  sysfs.hca("mlx5_an0", "Ethernet", "4: ACTIVE", "100 Gb/sec (4X EDR)", 0, "0");
+  in_own_process([&] {
+    EXPECT_EQ(choose_environment(sysfs.path()), "ob1/tcp");
+    EXPECT_THAT(getenv("OMPI_MCA_btl"), StrEq("tcp,self"));
+    EXPECT_THAT(getenv("OMPI_MCA_btl_tcp_if_exclude"), HasSubstr("docker0"));
+    EXPECT_THAT(getenv("OMPI_MCA_opal_event_include"), StrEq("epoll"));
+  });
+}
+
+TEST(Environment, TcpRailsByName) {
+  const Sysfs sysfs;
+  sysfs.nic("eth0", 100000, "up", 0, "0-47");
+  sysfs.nic("eth1", 100000, "up", 1, "48-95");
+  in_own_process([&] {
+    setenv("OMPI_MCA_btl_tcp_if_include", "eth0,eth1", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "ob1/tcp on 2 x 100 Gb/s (eth0, eth1)");
+  });
+}
+
+TEST(Environment, ThreadsStayNearTheRailUnlessToldNotTo) {
+  cpu_set_t mine;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+  if (CPU_COUNT(&mine) < 2) GTEST_SKIP() << "one CPU";
+  int first = 0;
+  while (!CPU_ISSET(first, &mine)) ++first;
+  const Sysfs sysfs;
+  sysfs.numa(2, 48);
+  sysfs.hca("mlx5_0", "InfiniBand", "4: ACTIVE", "400 Gb/sec (4X NDR)", 1, std::to_string(first));
+  in_own_process([&] {
+    EXPECT_EQ(choose_environment(sysfs.path()),
+              "ucx on mlx5_0:1 (400 Gb/s), threads on the 1 CPU(s) near");
+    cpu_set_t now;
+    ASSERT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    EXPECT_EQ(CPU_COUNT(&now), 1);
+  });
+  in_own_process([&] {
+    setenv("STAGE_MODEL_PIN", "none", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "ucx on mlx5_0:1 (400 Gb/s)");
+  });
+}
+
+}  // namespace
+}  // namespace stage_model::cast
