@@ -9,8 +9,10 @@ namespace stage_model::move {
 
 // A root with many broadcasts under way sends them side by side: none ends until all do, and the
 // last ranks of the chain get their first bytes late. So few at a time; the others wait in memory.
+// Not in the staged schedule, where rank 0 waits for a certain chunk, which may be any of ours.
 void Mover::announce_ready() {
-  while (!ready_.empty() && announced_ < options_.per_root && !failed_here_ && !stopped_) {
+  const bool any = options_.schedule == Schedule::kStaged;
+  while (!ready_.empty() && (any || announced_ < options_.per_root) && !failed_here_ && !stopped_) {
     const std::uint32_t chunk = ready_.front();
     ready_.pop_front();
     ++announced_;

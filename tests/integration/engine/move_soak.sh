@@ -44,6 +44,7 @@ slow)
   run "one downloads" X=1 -- $one downloaders=1
   run "staged schedule" X=1 -- receive=4 download=2 lanes=4 staged=1
   run "staged schedule, one buffer each" X=1 -- $one staged=1 held=2
+  run "staged schedule, one announced" X=1 -- receive=8 download=8 per_root=1 jitter=20 staged=1
   run "two download" X=1 -- receive=3 download=3 lanes=3 downloaders=2 pipeline=2 ;;
 held)
   run "some hold every 2nd" X=1 -- $one held=2
