@@ -59,6 +59,7 @@ class Reader {
 std::string pack(const Listing& listing) {
   Writer out;
   out.text(listing.source);
+  out.text(listing.lineage);
   out.text(listing.resolved);
   out.number(listing.objects.size());
   for (const Object& object : listing.objects) {
@@ -78,6 +79,7 @@ Result<Listing> unpack(std::string_view bytes) {
   Reader in(bytes);
   Listing listing;
   listing.source = in.text();
+  listing.lineage = in.text();
   listing.resolved = in.text();
   listing.objects.resize(in.count(6 * sizeof(std::uint64_t)));
   for (Object& object : listing.objects) {

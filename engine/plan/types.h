@@ -31,10 +31,15 @@ struct Object {
 
 // What rank 0 found; broadcast to all ranks as the plan's input.
 struct Listing {
-  std::string source;                    // the resolved URL, for messages and manifest; no secrets
+  std::string source;                    // the resolved URL, for messages; no secrets
+  std::string lineage;                   // see held_as()
   std::string resolved;                  // opaque to all but the Source that made it
   std::vector<Object> objects;           // sorted by name, bytewise
   std::vector<std::string> directories;  // markers: created even when empty; relative, no slash end
+
+  // What a manifest calls the source: the ETags of equal ones can be compared. Without the revision
+  // where ETags are hashes of the content, so that a new one moves only the files that changed.
+  const std::string& held_as() const { return lineage.empty() ? source : lineage; }
 };
 
 // One ranged GET, and the unit whose checksum the manifest keeps.

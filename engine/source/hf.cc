@@ -43,7 +43,10 @@ class Hf final : public Source {
       return tl::unexpected(status.error());
     }
     Result<plan::Listing> listing = choose(std::move(*entries));
-    if (listing) listing->resolved = url_.origin + "\n" + url_.base + "\n" + commit_;
+    if (listing) {
+      listing->resolved = url_.origin + "\n" + url_.base + "\n" + commit_;
+      listing->lineage = display_at("");
+    }
     return listing;
   }
 
@@ -78,9 +81,12 @@ class Hf final : public Source {
   }
 
   std::string display() const {
-    return fmt::format("hf://{}{}@{}{}{}", url_.kind == "models" ? "" : url_.kind + "/",
-                       url_.repository, commit_.empty() ? show(url_.revision) : commit_,
-                       url_.path.empty() ? "" : "/", show(url_.path));
+    return display_at("@" + (commit_.empty() ? show(url_.revision) : commit_));
+  }
+
+  std::string display_at(const std::string& revision) const {
+    return fmt::format("hf://{}{}{}{}{}", url_.kind == "models" ? "" : url_.kind + "/",
+                       url_.repository, revision, url_.path.empty() ? "" : "/", show(url_.path));
   }
 
   auth::Request api_request(const std::string& rest) const {

@@ -153,7 +153,7 @@ class Preparation {
     const plan::Object& object = state_.listing->objects[i];
     const Manifest::File* old = state_.items[i].record;
     const Manifest::File* record =
-        newer_ && newer_->source == state_.listing->source ? newer_->find(object.name) : nullptr;
+        newer_ && newer_->source == state_.listing->held_as() ? newer_->find(object.name) : nullptr;
     struct stat st = {};
     if (record == nullptr || record->size != old->size || record->etag != old->etag ||
         state_.seams.link(newer_dir_.get(), object.name.c_str(), temp_, object.name.c_str()) != 0 ||
@@ -274,7 +274,7 @@ Status fill_temp_directory(State* state) {
                             printable(state->destination.path)));
   }
   if (!state->temp) {
-    auto temp = make_temp_directory(state->destination, state->listing->source, state->seams);
+    auto temp = make_temp_directory(state->destination, state->listing->held_as(), state->seams);
     if (!temp) {
       // If the disk has filled up since the check, this says how much is needed and free.
       Status room = check_free(*state, bytes_to_transfer(*state), 1);

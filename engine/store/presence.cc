@@ -44,7 +44,7 @@ std::vector<const Manifest::File*> held_files(int dir, const Manifest& manifest,
                                               const plan::Listing& listing, Compare compare,
                                               unsigned threads) {
   std::vector<const Manifest::File*> held(listing.objects.size());
-  if (manifest.source != listing.source || compare == Compare::kNone) return held;
+  if (manifest.source != listing.held_as() || compare == Compare::kNone) return held;
   static_cast<void>(parallel_for(held.size(), threads, [&](std::size_t i) -> Status {
     const plan::Object& object = listing.objects[i];
     const Manifest::File* record = manifest.find(object.name);
@@ -206,7 +206,7 @@ bool is_exactly(int dir, const Manifest& manifest, const plan::Listing& listing,
                 unsigned threads) {
   if (manifest.files.size() != listing.objects.size()) return false;
   const auto held = held_files(dir, manifest, listing, compare, threads);
-  if (manifest.source != listing.source || compare == Compare::kNone) return false;
+  if (manifest.source != listing.held_as() || compare == Compare::kNone) return false;
   return std::all_of(held.begin(), held.end(), [](const auto* f) { return f != nullptr; }) &&
          all_directories(dir, listing);
 }
@@ -227,7 +227,7 @@ Status look(State* state) {
     const Manifest& manifest = *state->dest_manifest;
     take_held(held_files(dir, manifest, listing, compare, threads), Origin::kDestination, state);
     state->published = manifest.files.size() == listing.objects.size() &&
-                       manifest.source == listing.source && compare != Compare::kNone &&
+                       manifest.source == listing.held_as() && compare != Compare::kNone &&
                        std::all_of(state->items.begin(), state->items.end(),
                                    [](const Item& item) { return item.held(); }) &&
                        all_directories(dir, listing);
@@ -235,7 +235,7 @@ Status look(State* state) {
 
   LeftoverRules rules;
   rules.partial_keep_s = state->options.partial_keep_s;
-  rules.source = listing.source;
+  rules.source = listing.held_as();
   rules.adopt = !state->published && compare != Compare::kNone;
   auto adopted = take_leftovers(state->destination, rules, state->seams, {}, &state->temp);
   if (!adopted) return tl::unexpected(adopted.error());

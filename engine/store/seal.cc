@@ -37,7 +37,7 @@ class Seal {
       : state_(*state), extents_(extents), temp_(state->temp->dir.get()) {}
 
   Status run() {
-    manifest_.source = state_.listing->source;
+    manifest_.source = state_.listing->held_as();
     manifest_.directories = state_.listing->directories;
     manifest_.files.resize(state_.items.size());
     each_ = state_.items.size() <= kManyFiles;

@@ -153,6 +153,16 @@ class HfTest(EngineTest):
         self.staged()
         self.assertEqual(len(self.paths("/resolve/")), before)
 
+    def test_a_new_commit_moves_only_the_files_that_changed(self):
+        self.staged()
+        files = {**FILES, "config.json": b'{"a": 2}', "new.txt": b"new"}
+        self.assertNotEqual(self.hub.add("org/model", files, lfs=LFS), self.commit)
+        before = len(self.paths("/resolve/"))
+        self.staged(files=files)
+        asked = {path.split("/")[-1] for path in self.paths("/resolve/")[before:]}
+        self.assertEqual(asked, {"config.json", "new.txt"})
+        self.assertIn("[download] 11 bytes", self.output)
+
     def test_one_rank_lists_and_each_range_is_fetched_once(self):
         self.staged("hf://org/model", None, "--chunk-size", "128KiB", ranks=3,
                     HF_TOKEN=self.hub.token)
