@@ -6,11 +6,13 @@ import os
 import random
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../support"))
 from hub import POINTER, Hub  # noqa: E402
-from mock import EngineTest  # noqa: E402
+from mock import EngineTest, Service  # noqa: E402
 
 WEIGHTS = random.Random(1).randbytes(1_000_003)
 FILES = {
@@ -63,6 +65,89 @@ class HfTest(EngineTest):
             self.assertNotIn("Authorization", headers)
         for _, _, headers, _ in self.hub.requests:
             self.assertEqual(headers.get("Authorization"), f"Bearer {self.hub.token}")
+
+    def test_there_and_back_and_the_token_only_at_home(self):
+        """hub -> elsewhere -> hub, for a private file: the hub wants the token again, the other never."""
+        class Elsewhere(Service):
+            home = None
+
+            def answer(self, handler):
+                handler.reply(302, b"", {"Location": f"{self.home}/back{handler.path}"})
+
+        class Back(Hub):
+            elsewhere = None
+
+            def answer(self, handler):
+                if handler.path.startswith("/back/"):
+                    known = handler.headers.get("Authorization") == f"Bearer {self.token}"
+                    data = self.repos["models/org/model"]["files"]["config.json"]
+                    return handler.reply_file(data) if known else handler.reply(401)
+                if handler.path.endswith("/config.json") and "/resolve/" in handler.path:
+                    return handler.reply(302, b"", {"Location": f"{self.elsewhere}/config.json"})
+                return super().answer(handler)
+
+        hub, elsewhere = self.service(Back()), self.service(Elsewhere())
+        hub.add("org/model", FILES, lfs=LFS, private=True)
+        hub.elsewhere, elsewhere.home = elsewhere.origin, hub.origin
+        self.staged(HF_ENDPOINT=hub.origin, HF_TOKEN=hub.token)
+        self.assertTrue(elsewhere.requests)
+        for _, _, headers, _ in elsewhere.requests + hub.cdn.requests:
+            self.assertNotIn("Authorization", headers)
+        back = [headers for _, path, headers, _ in hub.requests if path.startswith("/back/")]
+        self.assertTrue(back)
+        for headers in back:
+            self.assertEqual(headers.get("Authorization"), f"Bearer {hub.token}")
+
+    def test_signed_urls_that_run_out_in_time_are_asked_for_again(self):
+        """After a second, while ranges are still fetched: each takes a while, one at a time."""
+        answer = self.hub.cdn.answer
+        self.hub.cdn.life = 1
+        self.hub.cdn.answer = lambda handler: (threading.Event().wait(0.2), answer(handler))
+        self.staged("hf://org/model", None, "--concurrency", "1")
+        self.assertGreater(
+            len([p for p in self.paths("/resolve/") if p.endswith("model-00001.safetensors")]), 2)
+
+    def test_a_limit_per_address_with_many_nodes_and_files(self):
+        """50 requests of an address, then 429 until it has been quiet for a moment."""
+        class Limited(Hub):
+            left, since = 50, 0.0
+
+            def answer(self, handler):
+                with self.lock:
+                    now = time.monotonic()
+                    if now - self.since > 1:
+                        self.left = 50
+                    self.since = now
+                    self.left -= 1
+                    full = self.left < 0
+                    self.refused = getattr(self, "refused", 0) + full
+                if full:
+                    return handler.reply(429, b"", {"Retry-After": "2"})
+                return super().answer(handler)
+
+        hub = self.service(Limited())
+        hub.page = 100
+        files = {f"{i:03}.json": f"file {i}".encode() for i in range(200)}
+        hub.add("org/many", files)
+        self.staged("hf://org/many", files, ranks=8, HF_ENDPOINT=hub.origin)
+        for rank in range(1, 8):
+            self.assertStaged(files, self.dir / f"dest-{rank}")
+        self.assertGreater(hub.refused, 0)
+        asked = [path for _, path, _, _ in hub.requests if "/resolve/" in path]
+        self.assertEqual(len(set(asked)), 200)
+        self.assertEqual(len([path for _, path, _, _ in hub.requests if "/tree/" in path]), 2)
+        # Each file was answered once; the others are refusals.
+        self.assertLessEqual(len(asked), 200 + hub.refused)
+
+    def test_nothing_but_plain_https_is_asked_of_a_hub_with_xet(self):
+        """The hub offers xet for each LFS file: X-Xet-Hash, xetHash."""
+        self.staged(HF_TOKEN=self.hub.token)
+        for path in self.paths("/"):
+            self.assertRegex(path, r"^/(api/models/org/model/(revision|tree)/|org/model/resolve/)")
+            self.assertNotIn("xet", path)
+        for _, path, headers, _ in self.hub.cdn.requests:
+            self.assertTrue(path.startswith("/lfs/"), path)
+            self.assertIn("Range", headers)
 
     def test_tokens_of_files(self):
         self.hub.repos["models/org/model"]["private"] = True

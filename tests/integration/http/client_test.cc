@@ -252,6 +252,17 @@ TEST_F(HttpClient, OurOwnRateLimitIsNoStall) {
   expect_good(answer, 0);
 }
 
+// A healthy link of 3 MB/s with our limit below it, for several windows: no stall, each byte once.
+TEST_F(HttpClient, ASlowLinkUnderOurOwnRateLimitIsNoStall) {
+  options_.max_bandwidth = 1.5e6;
+  options_.low_speed_window_s = 1;
+  options_.low_speed_bytes = 500000;
+  const Answer answer = get("slow:3000000", 6000000, 0, 6000000);
+  expect_good(answer, 0);
+  EXPECT_EQ(client_->counters().retries_stall, 0U);
+  EXPECT_EQ(client_->counters().bytes, 6000000U);
+}
+
 TEST_F(HttpClient, TheDeadlineEndsEverything) {
   options_.deadline_s = 0.4;
   options_.low_speed_window_s = 30;

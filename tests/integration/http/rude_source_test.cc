@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/plan/filter.h"
 #include "engine/plan/names.h"
 #include "engine/source/azure.h"
@@ -100,14 +102,23 @@ TEST_F(RudeAzure, SizesBeyond32BitsAndRangesInThem) {
   EXPECT_THAT(sizes,
               ElementsAre((1ULL << 31) - 1, 1ULL << 31, 1ULL << 32, (1ULL << 32) + 1, 6ULL << 40));
   auto fetcher = (*source)->fetcher(options_);
-  const auto& last = listing->objects[4];
-  for (const std::uint64_t offset : {(1ULL << 31) - 10, (1ULL << 32) - 10, (6ULL << 40) - 20}) {
-    const auto bytes = test::fetch(**fetcher, last, offset, 20);
-    ASSERT_TRUE(bytes) << bytes.error().message;
-    for (std::uint64_t i = 0; i < 20; ++i) {
-      EXPECT_EQ(static_cast<unsigned char>((*bytes)[i]), (offset + i) % 251);
+  // In each object: across 2^31 and 2^32 where it has them, and its last bytes.
+  constexpr std::uint64_t kTwoGiB = std::uint64_t{1} << 31;
+  std::size_t fetched = 0;
+  for (const auto& object : listing->objects) {
+    for (const std::uint64_t offset :
+         {kTwoGiB - 10, 2 * kTwoGiB - 10, 2 * kTwoGiB - 1, object.size - 20}) {
+      if (offset >= object.size) continue;
+      const std::uint64_t length = std::min<std::uint64_t>(20, object.size - offset);
+      const auto bytes = test::fetch(**fetcher, object, offset, length);
+      ASSERT_TRUE(bytes) << bytes.error().message;
+      ++fetched;
+      for (std::uint64_t i = 0; i < length; ++i) {
+        EXPECT_EQ(static_cast<unsigned char>((*bytes)[i]), (offset + i) % 251);
+      }
     }
   }
+  EXPECT_EQ(fetched, 2U + 2U + 4U + 4U + 4U);
 }
 
 TEST_F(RudeAzure, SizesThatAreNoneAreRefused) {

@@ -29,10 +29,11 @@ http {{
   client_body_temp_path {dir}/t1; proxy_temp_path {dir}/t2; fastcgi_temp_path {dir}/t3;
   uwsgi_temp_path {dir}/t4; scgi_temp_path {dir}/t5;
   server {{
-    listen 127.0.0.1:{tls} ssl; ssl_certificate {dir}/cert; ssl_certificate_key {dir}/key;
+    listen 127.0.0.1:{tls} ssl http2; ssl_certificate {dir}/cert; ssl_certificate_key {dir}/key;
     location /moved/ {{ rewrite ^/moved/(.*)$ /dir/$1 redirect; }}
     location /down/ {{ return 302 http://127.0.0.1:{plain}/one.bin; }}
     location /loop/ {{ return 302 /loop/again; }}
+    location /near/ {{ absolute_redirect off; return 307 ../dir/sub/x; }}
   }}
   server {{ listen 127.0.0.1:{plain}; }}
 }}
@@ -111,6 +112,31 @@ class HttpsTest(EngineTest):
         log = (self.web / "access.log").read_text()
         self.assertIn('" 206 65536 ', log)
 
+    def test_http_2_is_not_spoken_where_it_is_offered(self):
+        """Its END_STREAM hides bodies that end early."""
+        self.staged(f"{self.base}/one.bin", {"one.bin": DATA})
+        log = (self.web / "access.log").read_text()
+        self.assertIn("HTTP/1.1", log)
+        self.assertNotIn("HTTP/2", log)
+
+    def test_dots_in_a_path_are_sent_as_they_are(self):
+        class Verbatim(Service):
+            def answer(self, handler):
+                path = handler.path
+                handler.reply_file(f"the bytes at {path}".encode() * 10_000, {"ETag": '"v1"'})
+
+        service = self.service(Verbatim())
+        for path in ("/foo/../key.txt", "/key.txt", "/a/./b/key.txt", "/foo/%2e%2e/key.txt", "/x//..//key.txt"):
+            with self.subTest(path=path):
+                self.dest = self.dir / path.replace("/", "_")
+                self.staged(service.origin + path, {"key.txt": f"the bytes at {path}".encode() * 10_000})
+                self.assertIn(path, [p for _, p, _, _ in service.requests])
+        self.dest = self.dir / "last"
+        for path in ("/foo/..", "/foo/%2e%2e", "/foo/."):
+            self.stage(service.origin + path)
+            self.assertNotEqual(self.code, 0, self.output)
+            self.assertFalse(self.dest.exists())
+
     def test_names_are_decoded_once(self):
         self.staged(f"{self.base}/dir/a%20b%2520c%23d+e.bin", {"a b%20c#d+e.bin": b"strange" * 9})
 
@@ -119,6 +145,8 @@ class HttpsTest(EngineTest):
 
     def test_redirects(self):
         self.staged(f"{self.base}/moved/sub/x", {"x": DATA})
+        self.dest = self.dir / "near"
+        self.staged(f"{self.base}/near/x", {"x": DATA})
         self.dest = self.dir / "none"
         self.stage(f"{self.base}/down/x")
         self.assertFails(3, "redirects from https to plain http")
