@@ -1,12 +1,14 @@
 #include "spank/submit.h"
 
 #include <cstdlib>
+#include <ctime>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "spank/credentials.h"
 #include "spank/names.h"
+#include "spank/sas_expiry.h"
 
 extern char** environ;
 
@@ -150,6 +152,10 @@ Status Submit::finish(Slurm& slurm) {
       credential_names(ask_, (*site)->config.credentials),
       [](const std::string& name) -> const char* { return std::getenv(name.c_str()); });
   if (!credentials) return tl::unexpected<Error>(credentials.error());
+  for (const auto& [name, value] : *credentials) {
+    if (name != "AZURE_STORAGE_SAS_TOKEN") continue;
+    if (const Status status = check_sas_expiry(value, std::time(nullptr)); !status) return status;
+  }
   bool handed_over = slurm.control_setenv(kRequestVariable, encode_ask(ask_));
   for (const auto& [name, value] : *credentials) {
     handed_over = handed_over && slurm.control_setenv(kCredentialPrefix + name, value);

@@ -47,11 +47,22 @@ test_missing_container() {
   check_fails 3 'nothere' -- --stage-model=az://stagedemo/nothere/demo/
 }
 
+# Dead already: refused where it is typed. It may also die in the queue.
 test_expired_sas() {
-  local sas
+  local sas said
   sas=$(cluster exec python3 "$CLUSTER_TESTS/../support/azure_blob.py" sas models -3600)
-  check_fails 3 'expired|SAS|signature|403' AZURE_STORAGE_KEY= AZURE_STORAGE_SAS_TOKEN="$sas" \
-    -- --stage-model="$STAGE_DEMO_MODEL"
+  said=$(alice env AZURE_STORAGE_KEY= AZURE_STORAGE_SAS_TOKEN="$sas" sbatch -N4 \
+    --stage-model="$STAGE_DEMO_MODEL" --wrap true 2>&1) && fail "sbatch took it"
+  check_match "sbatch's words" "$said" 'AZURE_STORAGE_SAS_TOKEN expired at 20'
+  check_no_match "sbatch's words" "$said" 'sig=[A-Za-z0-9]'
+  check_equal "jobs in the queue" "$(cluster exec squeue -h)" ""
+}
+
+test_sas_that_expires_in_the_queue() {
+  local TIMES=1 sas
+  sas=$(cluster exec python3 "$CLUSTER_TESTS/../support/azure_blob.py" sas models 4)
+  check_fails 3 'expired at' AZURE_STORAGE_KEY= AZURE_STORAGE_SAS_TOKEN="$sas" \
+    -- --begin=now+6 --stage-model="$STAGE_DEMO_MODEL"
   check_no_match "the job's output" "$(cat "$work/job.out")" 'sig=[A-Za-z0-9]'
 }
 

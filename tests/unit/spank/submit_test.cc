@@ -37,6 +37,22 @@ TEST_F(SubmitTest, HandsOverRequestAndCredentials) {
   EXPECT_EQ(slurm.control.size(), 2u);
 }
 
+// Case A4: it would be dead before the job starts.
+TEST_F(SubmitTest, AnExpiredSignatureIsRefused) {
+  setenv("AZURE_STORAGE_SAS_TOKEN", "sv=2021-08-06&se=2020-01-01T00%3A00%3A00Z&sig=SECRET", 1);
+  Submit submit(arguments);
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/m/"), "");
+  const std::string said = finish(submit);
+  EXPECT_THAT(said, HasSubstr("AZURE_STORAGE_SAS_TOKEN expired at 2020-01-01T00:00:00Z"));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("SECRET")));
+  EXPECT_TRUE(slurm.control.empty());
+  // Of no concern to a job that does not use it.
+  Submit other(arguments);
+  EXPECT_EQ(flag(other, Flag::kModel, "s3://bucket/m/"), "");
+  EXPECT_EQ(finish(other), "");
+  unsetenv("AZURE_STORAGE_SAS_TOKEN");
+}
+
 TEST_F(SubmitTest, JobWithoutAModelCostsNothing) {
   configure("broken");
   Submit submit(arguments);
