@@ -3,12 +3,15 @@
 
 import concurrent.futures
 import email.utils
+import os
+import subprocess
 import threading
 import time
 import unittest
 import urllib.parse
 
 from case import CaseTest
+from mock import ENGINE
 
 WHO = "as SAS"
 
@@ -104,6 +107,34 @@ class DeniedTest(CaseTest):
         said = self.refused(3, "this node's clock is wrong: here 2",
                             "at the server " + time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(date)))
         self.assertRegex(said, r"^stage-engine: n[012]: ")
+
+    # A7
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_no_core_dump_and_no_look_into_the_process(self):
+        """Of a process that may not be dumped, /proc is root's, whoever runs it."""
+        asked = threading.Event()
+
+        def before(handler, name, _query):
+            if name is None:
+                return False
+            asked.set()
+            return self.store.hold(handler)
+
+        self.store.before = before
+        for path in (self.dir, self.home):
+            path.chmod(0o777)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        command = [*user, ENGINE, "--no-progress", "az://acct/models/m/", str(self.dest)]
+        with subprocess.Popen(command, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as engine:
+            try:
+                self.assertTrue(asked.wait(60))
+                self.assertEqual(os.stat(f"/proc/{engine.pid}").st_uid, 65534)  # the folder itself is the user's
+                look = subprocess.run([*user, "cat", f"/proc/{engine.pid}/environ"], capture_output=True, check=False)
+                self.assertNotEqual(look.returncode, 0, look.stdout)
+                self.assertEqual(os.stat(f"/proc/{engine.pid}/environ").st_uid, 0)
+            finally:
+                engine.kill()
 
     # A4
 

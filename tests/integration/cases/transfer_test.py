@@ -79,6 +79,18 @@ class TransferTest(CaseTest):
         self.assertEqual(report["retries_stall"], 0)
         self.assertEqual(report["retries_reset"], 0)
 
+    # M1
+
+    def test_chunks_that_no_call_can_count_are_refused(self):
+        for flag in ("--chunk-size", "--block-size"):
+            for size in ("0", "-1", "1GiB1", "1073741825", "2147483649", "2GiB", "4GiB", "8GiB", str(1 << 63)):
+                with self.subTest(flag=flag, size=size):
+                    self.json = self.dir / "report.json"
+                    self.ranks = 1
+                    self.code = self.engine(f"{flag}={size}", "az://acct/models/m/", self.dest)
+                    self.refused(2, flag)
+        self.assertEqual(self.store.requests, [])
+
     # U1
 
     def test_the_report_counts_what_happened(self):
