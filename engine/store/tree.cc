@@ -120,10 +120,19 @@ Status write_file(int dir, const char* directory, const char* name, std::string_
 }
 
 bool remove_tree(int parent, const std::string& name) {
+  // Others may be at work in it: who published it takes its journal away or adds a report, and
+  // another run removes it as well. remove_all gives up at the first entry that is gone before it.
+  constexpr int kAttempts = 16;
   std::error_code error;
-  // libstdc++ walks by descriptors and never follows a link.
-  std::filesystem::remove_all(through_proc(parent) + "/" + name, error);
-  return !error;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    // libstdc++ walks by descriptors and never follows a link.
+    std::filesystem::remove_all(through_proc(parent) + "/" + name, error);
+    if (!error) return true;
+    if (error != std::errc::no_such_file_or_directory && error != std::errc::directory_not_empty) {
+      return false;
+    }
+  }
+  return false;
 }
 
 Usage tree_usage(int dir) {
