@@ -7,6 +7,7 @@
 
 #include "engine/contract/text.h"
 #include "spank/job.h"
+#include "spank/marker.h"
 #include "spank/prolog.h"
 #include "spank/remove_directory.h"
 #include "stage_model/record.h"
@@ -93,6 +94,7 @@ void run_epilog(Slurm& slurm, const PluginArguments& arguments) {
   if (const Status status = remove_record(config.state_dir, job); !status) {
     slurm.error(status.error().message);
   }
+  unmark_job(arguments.jobs_dir, job);
   if (!loaded || config.keep != Keep::kJob || !record || !record->found) return;
   if (record->record.uid != identity->uid) return;
   remove_staged(slurm, config, job, record->record);

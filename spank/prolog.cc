@@ -20,6 +20,7 @@
 #include "spank/destination.h"
 #include "spank/job.h"
 #include "spank/launcher.h"
+#include "spank/marker.h"
 #include "spank/names.h"
 #include "stage_model/record.h"
 #include "stage_model/request.h"
@@ -106,6 +107,10 @@ class Prolog {
     record_.user = job_.user;
     const auto config = config_on_node(arguments_);
     if (config) config_ = *config;
+    // Before the record: a record without a mark would not hold back a step.
+    if (const Status marked = mark_job(arguments_.jobs_dir, job_name()); !marked) {
+      return slurm_.error(marked.error().message);
+    }
     if (!save()) return;
     if (!config) return finish(config.error());
     if (const Status status = stage(); !status) return finish(status.error());

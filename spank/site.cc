@@ -19,6 +19,7 @@ PluginArguments parse_arguments(int count, char** values) {
       arguments.unknown.emplace_back(text);
     }
   }
+  arguments.jobs_dir = Config{}.state_dir;
   if (arguments.config_path.empty()) arguments.config_path = default_config_path();
   return arguments;
 }

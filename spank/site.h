@@ -12,6 +12,7 @@ namespace stage_model::spank {
 
 struct PluginArguments {
   std::string config_path;           // config=PATH, else the default
+  std::string jobs_dir;              // marks of staged jobs (marker.h); fixed, but for tests
   bool prolog = true;                // prolog=off: the site's own scripts stage
   std::vector<std::string> unknown;  // said once, by slurmd when it starts
 };

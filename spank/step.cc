@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "spank/marker.h"
 #include "spank/names.h"
 
 namespace stage_model::spank {
@@ -31,6 +32,11 @@ void Step::load(Slurm& slurm) {
 
   const auto job = slurm.job_id();
   if (!job) return;
+  // sbatch --export=NONE hides from a step that its job asked, so the node has to tell. A site
+  // whose own scripts stage (prolog=off) makes no mark.
+  const bool ours =
+      asked || !arguments_.prolog || is_marked(arguments_.jobs_dir, std::to_string(*job));
+  if (!ours) return;
   const auto config = config_on_node(arguments_);
   if (!config && !asked) return;  // nothing of ours to do, and not this job's business
   // Without a usable file the prolog wrote its record to the default place.

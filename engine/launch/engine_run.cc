@@ -53,8 +53,7 @@ void EngineRun::watch() {
   loop_.watch(child_->status_fd(), POLLIN, [this](short) { read_status(); });
   loop_.watch(child_->stdout_fd(), POLLIN,
               [this](short) { read_output(child_->stdout_fd(), events_.out); });
-  loop_.watch(child_->stderr_fd(), POLLIN,
-              [this](short) { read_output(child_->stderr_fd(), events_.err); });
+  loop_.watch(child_->stderr_fd(), POLLIN, [this](short) { read_errors(); });
   arm_watchdog(limits_.start_timeout_s,
                fmt::format("the engine did not get through MPI_Init within {:g} s",
                            limits_.start_timeout_s));
@@ -111,6 +110,13 @@ void EngineRun::read_output(int fd, const std::function<void(std::string_view)>&
   }
 }
 
+void EngineRun::read_errors() {
+  read_output(child_->stderr_fd(), [this](std::string_view text) {
+    tail_.add(text);
+    events_.err(text);
+  });
+}
+
 void EngineRun::arm_watchdog(double seconds, const std::string& reason) {
   loop_.cancel(watchdog_);
   watchdog_ = loop_.after(
@@ -120,7 +126,7 @@ void EngineRun::arm_watchdog(double seconds, const std::string& reason) {
 void EngineRun::aborted(int status, const std::string& message) {
   fail_once(Weight::kAbort, ExitCode::kFabric, "",
             one_line(fmt::format("the engine called MPI_Abort with status {}{}{}{}", status,
-                                 message.empty() ? "" : ": ", message, see_log())));
+                                 message.empty() ? "" : ": ", message, last_words())));
 }
 
 void EngineRun::terminate() {
@@ -140,7 +146,7 @@ void EngineRun::on_exit() {
   // Its last words come before the verdict, and so does what PMIx has posted meanwhile.
   read_status();
   read_output(child_->stdout_fd(), events_.out);
-  read_output(child_->stderr_fd(), events_.err);
+  read_errors();
   loop_.mailbox()->post([this, status, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) judge(status);
   });
@@ -153,19 +159,20 @@ void EngineRun::judge(int status) {
     const char* name = sigdescr_np(number);
     fail_once(Weight::kSignal, ExitCode::kStopped, "",
               fmt::format("the engine was killed by signal {} ({}){}", number,
-                          name != nullptr ? name : "?", see_log()));
+                          name != nullptr ? name : "?", last_words()));
   } else if (WEXITSTATUS(status) != 0) {
     const int code = WEXITSTATUS(status);
     const bool known =
         code >= static_cast<int>(ExitCode::kUsage) && code <= static_cast<int>(ExitCode::kStopped);
-    fail_once(Weight::kExit, known ? static_cast<ExitCode>(code) : ExitCode::kFabric, "",
-              fmt::format("the engine ended with status {} and gave no reason{}", code, see_log()));
+    fail_once(
+        Weight::kExit, known ? static_cast<ExitCode>(code) : ExitCode::kFabric, "",
+        fmt::format("the engine ended with status {} and gave no reason{}", code, last_words()));
   } else if (!staged_) {
     fail_once(Weight::kNoFinalize, ExitCode::kFabric, "",
-              fmt::format("the engine ended before it had staged anything{}", see_log()));
+              fmt::format("the engine ended before it had staged anything{}", last_words()));
   } else if (!finalized_) {
     fail_once(Weight::kNoFinalize, ExitCode::kFabric, "",
-              fmt::format("the engine ended without MPI_Finalize{}", see_log()));
+              fmt::format("the engine ended without MPI_Finalize{}", last_words()));
   } else if (!failed_ && !terminating_) {
     events_.done();
   }
@@ -181,8 +188,12 @@ void EngineRun::fail_once(Weight weight, ExitCode code, const std::string& node,
   events_.failed({weight, code, node.empty() ? node_ : node, reason});
 }
 
-std::string EngineRun::see_log() const {
-  return log_path_.empty() ? "" : fmt::format("; see {} there", log_path_);
+// The log is root's and goes with the job, so what the user needs stands in the message.
+std::string EngineRun::last_words() const {
+  std::string text;
+  if (const std::string line = tail_.last_line(); !line.empty()) text = "; it last said: " + line;
+  if (!log_path_.empty()) text += fmt::format(" (for the admin: {} there)", log_path_);
+  return text;
 }
 
 }  // namespace stage_model::launch

@@ -11,6 +11,7 @@
 #include "engine/launch/loop.h"
 #include "engine/launch/outcome.h"
 #include "engine/launch/status_channel.h"
+#include "engine/launch/tail.h"
 
 namespace stage_model::launch {
 
@@ -55,7 +56,8 @@ class EngineRun {
   void on_exit();
   void judge(int status);
   void fail_once(Weight weight, ExitCode code, const std::string& node, const std::string& reason);
-  std::string see_log() const;
+  void read_errors();
+  std::string last_words() const;
 
   Loop& loop_;
   EngineLimits limits_;
@@ -64,6 +66,7 @@ class EngineRun {
   EngineEvents events_;
   std::unique_ptr<Child> child_;
   StatusReader status_;
+  Tail tail_;  // of its stderr
   Loop::TimerId watchdog_ = 0;
   Loop::TimerId kill_timer_ = 0;
   std::string stage_ = "start";

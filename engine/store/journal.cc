@@ -204,9 +204,13 @@ std::string encode_release() { return Packer(kRelease).record(); }
 
 Result<std::unique_ptr<JournalWriter>> JournalWriter::create(int temp_dir,
                                                              const JournalHeader& header,
-                                                             const std::string& shown) {
+                                                             const std::string& shown,
+                                                             const std::function<int(int)>& lock) {
   Fd fd = open_beneath(temp_dir, kJournalPath, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0600);
   if (!fd) return disk_error("create", shown, errno);
+  // Before there is a header, so that nobody ever reads a live journal that is not locked. A hint
+  // to runs that cannot see our process; where it fails they wait longer.
+  static_cast<void>(lock(fd.get()));
   std::unique_ptr<JournalWriter> writer(new JournalWriter(std::move(fd)));
   if (const int error = writer->append(encode_header(header)); error != 0) {
     return disk_error("write", shown, error);

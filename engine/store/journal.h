@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,9 +55,11 @@ std::string encode_release();
 // Appends to the journal of this run. Thread-safe.
 class JournalWriter {
  public:
-  // Creates the file; `shown` is its path for messages. Errors: kDestination.
+  // Creates the file, and locks it with `lock` before it writes; `shown` is its path for messages.
+  // Errors: kDestination.
   static Result<std::unique_ptr<JournalWriter>> create(int temp_dir, const JournalHeader& header,
-                                                       const std::string& shown);
+                                                       const std::string& shown,
+                                                       const std::function<int(int)>& lock);
 
   // 0 or errno. A failed append is undone, so that later records stay readable.
   int extents(std::uint32_t id, const plan::Object& object,

@@ -79,11 +79,11 @@ struct Candidate {
   std::uint64_t bytes = 0;
 };
 
-Verdict unseen_owner(const Found& found, const Seams& seams) {
-  if (found.age < kQuietAge) return Verdict::kLeave;
+// A lock that its owner took before it wrote the first byte, and that the kernel keeps as long as
+// the process lives, whatever container it is in.
+bool locked(const Found& found, const Seams& seams) {
   const Fd journal = open_beneath(found.dir.get(), kJournalPath, O_RDONLY);
-  // Should the lock lie, a live run loses its directory and says so; it never publishes a mixture.
-  return journal && seams.lock(journal.get()) == 0 ? Verdict::kRemove : Verdict::kLeave;
+  return !journal || seams.lock(journal.get()) != 0;
 }
 
 Verdict judge(const Destination& destination, const std::string& name, const LeftoverRules& rules,
@@ -100,7 +100,13 @@ Verdict judge(const Destination& destination, const std::string& name, const Lef
   if (!found.journal.released) {
     const Life life = life_of(found.journal.header.owner, local);
     if (life == Life::kAlive) return Verdict::kLeave;
-    if (life == Life::kUnknown) return unseen_owner(found, seams);
+    if (life == Life::kUnknown) {
+      // On a disk of this machine alone a lock that can be had is proof. Where several machines
+      // write, locks may lie, and time has to pass as well. (Should it lie even so, a live run
+      // loses its directory and says so; it never publishes a mixture.)
+      if (locked(found, seams)) return Verdict::kLeave;
+      if (!local) return found.age < kQuietAge ? Verdict::kLeave : Verdict::kRemove;
+    }
   }
   const bool expired = found.age >= rules.partial_keep_s;
   if (found.journal.header.destination != destination.path) {

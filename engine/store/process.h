@@ -1,5 +1,5 @@
-// Who owns a temporary directory, and is that process still there? No locks: flock lies on some
-// network file systems and dies with nobody on others.
+// Who owns a temporary directory, and is that process still there? Not by locks alone: flock lies on
+// some network file systems and dies with nobody on others (leftovers.cc asks it where it does not).
 #pragma once
 
 #include <cstdint>

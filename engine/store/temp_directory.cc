@@ -40,14 +40,13 @@ Result<TempDirectory> make_temp_directory(const Destination& destination, const 
   }
   auto journal = JournalWriter::create(
       temp.dir.get(), {destination.path, source, this_process()},
-      (destination.parent == "/" ? "" : destination.parent) + "/" + temp.name + "/" + kJournalPath);
+      (destination.parent == "/" ? "" : destination.parent) + "/" + temp.name + "/" + kJournalPath,
+      seams.lock);
   if (!journal) {
     remove_tree(parent, temp.name);
     return tl::unexpected(journal.error());
   }
   temp.journal = std::move(*journal);
-  // A hint to runs that cannot see our process; nothing depends on it, so failing is fine.
-  static_cast<void>(seams.lock(temp.journal->fd()));
   return temp;
 }
 

@@ -28,6 +28,8 @@ TEST(Ask, ModelsWithAndWithoutNames) {
   EXPECT_EQ(ask.models.size(), 2u);
   EXPECT_THAT(error_of(add_model(ask, "az://acct/cont/c", site())), HasSubstr("NAME=URL"));
   EXPECT_THAT(error_of(add_model(ask, "LORA_1=az://acct/cont/c", site())), HasSubstr("two models"));
+  EXPECT_TRUE(add_model(ask, "LORA_1=az://acct/cont/b?x=y", site()));  // the same twice is one
+  EXPECT_EQ(ask.models.size(), 2u);
   EXPECT_TRUE(add_model(ask, "C=az://acct/cont/c", site()));
   EXPECT_THAT(error_of(add_model(ask, "D=az://acct/cont/d", site())), HasSubstr("more than 3"));
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_slurm.h"
+#include "spank/marker.h"
 
 namespace stage_model::spank {
 namespace {
@@ -36,7 +37,9 @@ class EpilogTest : public NodeTest {
 
 TEST_F(EpilogTest, KeepAlwaysRemovesTheRecordOnly) {
   configure("");
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "7"));
   run_epilog(slurm, arguments);
+  EXPECT_FALSE(is_marked(arguments.jobs_dir, "7"));
   EXPECT_FALSE(record_is_there());
   EXPECT_TRUE(model_is_there());
 }

@@ -86,6 +86,7 @@ class NodeTest : public ::testing::Test {
     state = base + "/state";
     std::filesystem::create_directory(root);
     arguments.config_path = base + "/stage_model.toml";
+    arguments.jobs_dir = base + "/jobs";
     configure("");
     for (const char* name :
          {"SLURM_JOB_ID", "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_JOB_USER", "SLURM_NODELIST",

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_slurm.h"
+#include "spank/marker.h"
 #include "stage_model/request.h"
 
 namespace stage_model::spank {
@@ -48,6 +49,7 @@ TEST_F(PrologTest, JobWithoutTheFlagLeavesNoTrace) {
   configure("broken");
   run_prolog(slurm, arguments);
   EXPECT_FALSE(std::filesystem::exists(state));
+  EXPECT_FALSE(std::filesystem::exists(arguments.jobs_dir));
   EXPECT_THAT(slurm.errors, IsEmpty());
 }
 
@@ -113,6 +115,7 @@ TEST_F(PrologTest, PendingIsThereBeforeTheLauncher) {
   run();
   EXPECT_THAT(slurp(base + "/record.seen"), HasSubstr("state = \"pending\""));
   EXPECT_THAT(slurp(base + "/record.seen"), HasSubstr("/alice/m-"));
+  EXPECT_TRUE(is_marked(arguments.jobs_dir, "7"));
 }
 
 TEST_F(PrologTest, DeadlineStaysBelowSlurms) {

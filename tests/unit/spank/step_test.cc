@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_slurm.h"
+#include "spank/marker.h"
 
 namespace stage_model::spank {
 namespace {
@@ -22,7 +23,10 @@ class StepTest : public NodeTest {
     record.state = RecordState::kStaged;
     record.models = {{"", "/nvme/a"}, {"L", "/nvme/l"}};
   }
-  void save() { ASSERT_TRUE(write_record(state, "7", record)); }
+  void save() {
+    ASSERT_TRUE(mark_job(arguments.jobs_dir, "7"));
+    ASSERT_TRUE(write_record(state, "7", record));
+  }
   int run(bool with_flag = false) {
     Step step(arguments);
     if (with_flag) step.flag_seen();
@@ -105,6 +109,19 @@ TEST_F(StepTest, JobsWithoutTheFlagAreLeftAlone) {
   EXPECT_FALSE(std::filesystem::exists(state));
   EXPECT_THAT(slurm.told, IsEmpty());
   EXPECT_THAT(slurm.errors, IsEmpty());
+}
+
+// The mark is all that they look for: neither configuration nor records are read.
+TEST_F(StepTest, WithoutFlagAndMarkNoFileIsRead) {
+  ASSERT_TRUE(write_record(state, "7", record));
+  EXPECT_EQ(run(), 0);
+  EXPECT_THAT(slurm.environment, IsEmpty());
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "8"));
+  EXPECT_EQ(run(), 0);
+  EXPECT_THAT(slurm.environment, IsEmpty());
+  arguments.prolog = false;  // the site's own scripts make no mark
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(slurm.environment["STAGE_MODEL_DIR"], "/nvme/a");
 }
 
 TEST_F(StepTest, BrokenConfigurationIsTheReasonForThoseWhoAsked) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -298,27 +299,61 @@ std::string unseen_leftover(const TempDir& dir, long age) {
   return path;
 }
 
-TEST(Resume, AnOwnerInAnotherContainerIsNeverTakenForDead) {  // C2
-  const TempDir dir;
-  unseen_leftover(dir, 60);
-  const auto outcome = stage(dir / "m", model());
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->transferred, total(model()));  // not adopted, and
-  EXPECT_THAT(leftovers(dir.path()), SizeIs(1));    // not removed
-}
-
-TEST(Resume, AQuietOneThatHoldsItsLockStaysAndOneThatDoesNotGoes) {
-  const TempDir dir;
-  const std::string journal = unseen_leftover(dir, 5000);
+Seams no_locks() {
   Seams seams = system_seams();
   seams.lock = [](int) {
-    errno = EWOULDBLOCK;
+    errno = ENOLCK;
     return -1;
   };
+  return seams;
+}
+
+TEST(Resume, AnOwnerInAnotherContainerThatHoldsItsLockIsAlive) {  // C2
+  for (const long age : {60L, 5000L}) {
+    const TempDir dir;
+    const std::string journal = unseen_leftover(dir, age);
+    const int lock = ::open(journal.c_str(), O_RDONLY);
+    ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+    const auto outcome = stage(dir / "m", model());
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->transferred, total(model()));  // not adopted, and
+    EXPECT_TRUE(fs::exists(journal));                 // not removed
+    ::close(lock);
+  }
+}
+
+TEST(Resume, OneThatWasKilledInAnotherContainerIsResumedAtOnce) {
+  const TempDir dir;
+  unseen_leftover(dir, 0);
+  const auto outcome = stage(dir / "m", model());
+  ASSERT_TRUE(outcome);
+  EXPECT_LT(outcome->transferred, total(model()));
+  expect_model(dir / "m", model());
+  EXPECT_THAT(leftovers(dir.path()), IsEmpty());
+}
+
+// The lock is there before anything that others could read.
+TEST(Resume, TheJournalIsLockedBeforeItsFirstByte) {
+  const TempDir dir;
+  Seams seams = system_seams();
+  int locked = 0;
+  seams.lock = [&](int fd) {
+    struct stat st = {};
+    if (::fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+      ++locked;
+      EXPECT_EQ(st.st_size, 0);
+    }
+    return ::flock(fd, LOCK_EX | LOCK_NB);
+  };
   ASSERT_TRUE(stage(dir / "m", model(), kChunk, {}, seams));
+  EXPECT_EQ(locked, 1);
+}
+
+TEST(Resume, WhereNoLockCanBeHadNothingIsTaken) {
+  const TempDir dir;
+  const std::string journal = unseen_leftover(dir, 5000);
+  ASSERT_TRUE(stage(dir / "m", model(), kChunk, {}, no_locks()));
   EXPECT_TRUE(fs::exists(journal));
-  ASSERT_TRUE(stage(dir / "m", model("\"2\"")));
-  EXPECT_FALSE(fs::exists(journal));
 }
 
 TEST(Resume, ADirectoryWithoutAJournalIsLeftWhileItIsYoung) {
