@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <ctime>
 #include <utility>
 
@@ -15,8 +14,8 @@
 #include "engine/source/azure_dialect.h"
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
-#include "engine/source/entries.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
 
@@ -25,8 +24,6 @@ namespace {
 
 constexpr char kApiVersion[] = "2021-08-06";
 constexpr unsigned kPageSize = 5000;
-constexpr std::size_t kMaxPage = 64 << 20;  // bytes of XML; 5,000 entries need about 5 MB
-constexpr unsigned kMaxEmptyPages = 10000;  // Azure may send some; a loop is not one of them
 
 class Azure final : public Source {
  public:
@@ -49,7 +46,12 @@ class Azure final : public Source {
     }
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
     Result<plan::Listing> listing =
-        identity_->for_one_object() ? list_one(client) : list_with(client);
+        identity_->for_one_object()
+            ? list_one(client)
+            : list_pages(url_.path, display(), page_size_,
+                         [&](const std::string& prefix, const std::string& from, unsigned most) {
+                           return get_page(client, prefix, from, most);
+                         });
     if (listing) listing->resolved = resolved();
     return listing;
   }
@@ -124,58 +126,8 @@ class Azure final : public Source {
     return make_single(std::move(*entry), display());
   }
 
-  // The trailing-slash rule: with a slash a prefix; without, the one object of that name if there
-  // is one, else the prefix and a slash. "llama" never brings in "llama-70b/".
-  Result<plan::Listing> list_with(http::Client& client) {
-    std::string prefix = url_.path;
-    if (!prefix.empty() && !prefix.ends_with('/')) {
-      Result<AzurePage> named = first_entry(client, prefix);
-      if (!named) return tl::unexpected(named.error());
-      prefix += '/';
-      if (!named->entries.empty() && named->entries.front().key == url_.path) {
-        Entry& entry = named->entries.front();
-        Result<AzurePage> below = first_entry(client, prefix);
-        if (!below) return tl::unexpected(below.error());
-        const bool marker = entry.directory || (entry.size == 0 && !below->entries.empty());
-        if (!marker && !below->entries.empty()) {
-          fmt::print(stderr,
-                     "stage-engine: note: {} is an object and a directory: staging the object; "
-                     "add a slash for the directory\n",
-                     display());
-        }
-        if (!marker) return make_single(std::move(entry), display());
-      }
-    }
-    std::vector<Entry> entries;
-    std::string marker;
-    unsigned empty_pages = 0;
-    do {
-      Result<AzurePage> page = get_page(client, prefix, marker, page_size_);
-      if (!page) return tl::unexpected(page.error());
-      empty_pages = page->entries.empty() ? empty_pages + 1 : 0;
-      if ((!page->next.empty() && page->next == marker) || empty_pages > kMaxEmptyPages) {
-        return fail(ExitCode::kSource,
-                    display() + ": the server's list does not end: it repeats its pages");
-      }
-      marker = std::move(page->next);
-      std::move(page->entries.begin(), page->entries.end(), std::back_inserter(entries));
-    } while (!marker.empty());
-    return make_listing(std::move(entries), prefix, display());
-  }
-
-  // Lists are in order of names: the object that is named exactly so would be the first.
-  Result<AzurePage> first_entry(http::Client& client, const std::string& prefix) {
-    std::string marker;
-    for (unsigned pages = 0; pages < kMaxEmptyPages; ++pages) {
-      Result<AzurePage> page = get_page(client, prefix, marker, 1);
-      if (!page || !page->entries.empty() || page->next.empty()) return page;
-      marker = std::move(page->next);
-    }
-    return fail(ExitCode::kSource, display() + ": the server's list does not end");
-  }
-
-  Result<AzurePage> get_page(http::Client& client, const std::string& prefix,
-                             const std::string& marker, unsigned most) {
+  Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
+                        unsigned most) {
     auth::Request request;
     request.origin = url_.origin;
     request.path = container_path();
@@ -184,16 +136,9 @@ class Azure final : public Source {
                      {"include", "metadata"},
                      {"maxresults", std::to_string(most)}};
     if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
-    if (!marker.empty()) request.query.emplace_back("marker", marker);
+    if (!from.empty()) request.query.emplace_back("marker", from);
     request.headers.emplace_back("x-ms-version", kApiVersion);
-    // A body that was cut short at a valid end looks like no list at all: asked for once more.
-    for (bool again = true;; again = false) {
-      Result<http::Response> response = client.perform(request, "list of " + display(), kMaxPage);
-      if (!response) return tl::unexpected(response.error());
-      Result<AzurePage> page = parse_azure_page(response->body);
-      if (page) return page;
-      if (!again) return fail(page.error().code, display() + ": " + page.error().message);
-    }
+    return ask_for_page(client, request, display(), parse_azure_page);
   }
 
   AzureUrl url_;

@@ -2,54 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <ctime>
 #include <utility>
 
-#include "engine/auth/http_date.h"
-#include "engine/source/azure_list.h"
+#include "engine/source/refusal.h"
+#include "engine/source/xml_error.h"
 
 namespace stage_model::source {
 namespace {
 
-// From the server, so bounded and plain before it goes into a message.
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 64)) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '-' || c == '_' || c == '.';
-    if (fine) out += c;
-  }
-  return out;
-}
-
 std::string error_code(const http::Response& response) {
   const auto code = http::header(response.headers, "x-ms-error-code");
-  return plain(code.empty() ? parse_azure_error_code(response.body) : code);
-}
-
-// The facts that support needs, behind the message.
-std::string facts(const http::Failure& failure, const std::string& code,
-                  const std::string& identity) {
-  std::string out = fmt::format("HTTP {}", failure.response.status);
-  if (!code.empty()) out += " " + code;
-  const std::string id = plain(http::header(failure.response.headers, "x-ms-request-id"));
-  if (!id.empty()) out += ", request id " + id;
-  out += ", " + failure.host;
-  if (!failure.ip.empty() && failure.host.find(failure.ip) == std::string::npos) {
-    out += " at " + failure.ip;
-  }
-  return out + ", as " + identity;
-}
-
-// Signatures hold for 15 minutes: beyond that the clock, not the key, is wrong.
-std::string clock_advice(const http::Response& response) {
-  constexpr double kSkew = 600;
-  const auto server = auth::parse_http_date(http::header(response.headers, "date"));
-  const std::time_t here = std::time(nullptr);
-  if (!server || std::abs(std::difftime(*server, here)) < kSkew) return {};
-  return fmt::format("this node's clock is wrong: here {}, at the server {}",
-                     auth::format_iso_time(here), auth::format_iso_time(*server));
+  return plain(code.empty() ? parse_xml_error(response.body).code : code);
 }
 
 }  // namespace
@@ -125,7 +89,8 @@ std::optional<Error> AzureDialect::explain(const http::Failure& failure) const {
   if (failure.kind != http::Kind::kRefused || (status >= 300 && status < 400)) return std::nullopt;
   const std::string code = error_code(failure.response);
   return Error{ExitCode::kSource, fmt::format("{}: {} ({})", failure.what, advice(failure, code),
-                                              facts(failure, code, identity_->describe()))};
+                                              refusal_facts(failure, code, "x-ms-request-id",
+                                                            "request id", identity_->describe()))};
 }
 
 }  // namespace stage_model::source

@@ -3,30 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <pugixml.hpp>
 
 #include "engine/auth/crypto.h"
 #include "engine/auth/url.h"
 #include "engine/http/headers.h"
 #include "engine/source/show.h"
+#include "engine/source/xml.h"
 
 namespace stage_model::source {
 namespace {
-
-// Names are bytes: white space alone is one, and line ends stay what they are.
-constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata;
-
-std::string text_of(const pugi::xml_node& node) {
-  std::string out;
-  for (const pugi::xml_node& child : node.children()) {
-    if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) out += child.value();
-  }
-  return out;
-}
-
-std::string text_of(const pugi::xml_node& parent, const char* name) {
-  return text_of(parent.child(name));
-}
 
 std::string lowered(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -89,16 +74,15 @@ Result<Entry> parse_blob(const pugi::xml_node& blob) {
 
 }  // namespace
 
-Result<AzurePage> parse_azure_page(std::string_view xml) {
+Result<Page> parse_azure_page(std::string_view xml) {
   pugi::xml_document document;
-  const pugi::xml_parse_result parsed =
-      document.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8);
+  const bool parsed = load_xml(document, xml);
   const pugi::xml_node results = document.child("EnumerationResults");
   if (!parsed || !results) {
     return fail(ExitCode::kSource,
                 "the answer is not a list of blobs: is the URL that of a blob service?");
   }
-  AzurePage page;
+  Page page;
   for (const pugi::xml_node& blob : results.child("Blobs").children("Blob")) {
     if (!is_current(blob)) continue;
     Result<Entry> entry = parse_blob(blob);
@@ -120,12 +104,6 @@ Result<Entry> parse_azure_headers(const std::string& name, const http::Headers& 
   const auto md5 = auth::base64_decode(http::header(headers, "content-md5"));
   if (md5 && md5->size() == 16) entry.hash = {plan::StoreHash::Kind::kMd5, *md5};
   return entry;
-}
-
-std::string parse_azure_error_code(std::string_view xml) {
-  pugi::xml_document document;
-  if (!document.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8)) return {};
-  return text_of(document.child("Error"), "Code");
 }
 
 }  // namespace stage_model::source

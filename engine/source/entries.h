@@ -16,9 +16,16 @@ struct Entry {
   std::uint64_t size = 0;
   std::string etag;
   plan::StoreHash hash;
-  bool directory = false;  // the store says so (hdi_isfolder, ResourceType)
-  std::string unusable;    // why it cannot be staged, for plan's Object; mostly ""
-  bool archived = false;   // cannot be read without being brought back first
+  bool directory = false;      // the store says so (hdi_isfolder, ResourceType)
+  std::string unusable;        // why it cannot be staged, for plan's Object; mostly ""
+  bool head_has_hash = false;  // S3: a HEAD states one of all bytes, of a kind that we compute
+  bool archived = false;       // cannot be read without being brought back first
+};
+
+// A part of a list.
+struct Page {
+  std::vector<Entry> entries;
+  std::string next;  // where the list goes on, opaque; "" on the last page
 };
 
 // Entries below `prefix` ("" or with its slash at the end); names lose the prefix.

@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "engine/auth/google.h"
 #include "engine/http/client.h"
 #include "engine/http/clock.h"
 #include "engine/http/exchange.h"
-#include "engine/source/entries.h"
 #include "engine/source/gcs_dialect.h"
 #include "engine/source/gcs_list.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
 #include "engine/source/whoami.h"
@@ -24,8 +23,6 @@ namespace {
 constexpr std::string_view kPrefix = "gs://";
 constexpr char kPublic[] = "https://storage.googleapis.com";
 constexpr unsigned kPageSize = 1000;
-constexpr std::size_t kMaxPage = 64 << 20;  // bytes of JSON; 1,000 entries need about 1 MB
-constexpr unsigned kMaxEmptyPages = 1000;   // a page may be empty; a loop is not one of them
 
 struct Place {
   std::string origin;
@@ -84,7 +81,11 @@ class Gcs final : public Source {
   Result<plan::Listing> list() override {
     if (Status status = identity_->prepare(); !status) return unable(status.error());
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
-    Result<plan::Listing> listing = list_with(client);
+    Result<plan::Listing> listing =
+        list_pages(path_, display(), page_size_,
+                   [&](const std::string& prefix, const std::string& from, unsigned most) {
+                     return get_page(client, prefix, from, most);
+                   });
     if (listing) listing->resolved = place_.origin + "\n" + place_.objects;
     return listing;
   }
@@ -132,73 +133,16 @@ class Gcs final : public Source {
     return fail(error.code, display() + ": " + error.message);
   }
 
-  // The trailing-slash rule: with a slash a prefix; without, the one object of that name if there
-  // is one, else the prefix and a slash. "llama" never brings in "llama-70b/".
-  Result<plan::Listing> list_with(http::Client& client) {
-    std::string prefix = path_;
-    if (!prefix.empty() && !prefix.ends_with('/')) {
-      Result<GcsPage> named = first_entry(client, prefix);
-      if (!named) return tl::unexpected(named.error());
-      prefix += '/';
-      if (!named->entries.empty() && named->entries.front().key == path_) {
-        Entry& entry = named->entries.front();
-        Result<GcsPage> below = first_entry(client, prefix);
-        if (!below) return tl::unexpected(below.error());
-        const bool marker = entry.size == 0 && !below->entries.empty();
-        if (!marker && !below->entries.empty()) {
-          fmt::print(stderr,
-                     "stage-engine: note: {} is an object and a directory: staging the object; "
-                     "add a slash for the directory\n",
-                     display());
-        }
-        if (!marker) return make_single(std::move(entry), display());
-      }
-    }
-    std::vector<Entry> entries;
-    std::string token;
-    unsigned empty_pages = 0;
-    do {
-      Result<GcsPage> page = get_page(client, prefix, token, page_size_);
-      if (!page) return tl::unexpected(page.error());
-      empty_pages = page->entries.empty() ? empty_pages + 1 : 0;
-      if ((!page->next.empty() && page->next == token) || empty_pages > kMaxEmptyPages) {
-        return fail(ExitCode::kSource,
-                    display() + ": the server's list does not end: it repeats its pages");
-      }
-      token = std::move(page->next);
-      std::move(page->entries.begin(), page->entries.end(), std::back_inserter(entries));
-    } while (!token.empty());
-    return make_listing(std::move(entries), prefix, display());
-  }
-
-  // Lists are in order of names: the object that is named exactly so would be the first.
-  Result<GcsPage> first_entry(http::Client& client, const std::string& prefix) {
-    std::string token;
-    for (unsigned pages = 0; pages < kMaxEmptyPages; ++pages) {
-      Result<GcsPage> page = get_page(client, prefix, token, 1);
-      if (!page || !page->entries.empty() || page->next.empty()) return page;
-      token = std::move(page->next);
-    }
-    return fail(ExitCode::kSource, display() + ": the server's list does not end");
-  }
-
-  Result<GcsPage> get_page(http::Client& client, const std::string& prefix,
-                           const std::string& token, unsigned most) {
+  Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
+                        unsigned most) {
     auth::Request request;
     request.origin = place_.origin;
     request.path = place_.objects;
     request.query = {{"maxResults", std::to_string(most)},
                      {"fields", "kind,nextPageToken,items(name,size,generation,md5Hash,crc32c)"}};
     if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
-    if (!token.empty()) request.query.emplace_back("pageToken", token);
-    // A body that was cut short at a valid end looks like no list at all: asked for once more.
-    for (bool again = true;; again = false) {
-      Result<http::Response> response = client.perform(request, "list of " + display(), kMaxPage);
-      if (!response) return tl::unexpected(response.error());
-      Result<GcsPage> page = parse_gcs_page(response->body);
-      if (page) return page;
-      if (!again) return fail(page.error().code, display() + ": " + page.error().message);
-    }
+    if (!from.empty()) request.query.emplace_back("pageToken", from);
+    return ask_for_page(client, request, display(), parse_gcs_page);
   }
 
   const std::string bucket_, path_;

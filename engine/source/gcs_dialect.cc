@@ -2,38 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "engine/source/gcs_list.h"
+#include "engine/source/refusal.h"
 
 namespace stage_model::source {
-namespace {
-
-// From the server, so bounded and plain before it goes into a message.
-std::string plain(std::string_view text) {
-  std::string out(text.substr(0, 64));
-  std::erase_if(out, [](char c) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '-' || c == '_' || c == '.';
-    return !fine;
-  });
-  return out;
-}
-
-std::string facts(const http::Failure& failure, const std::string& identity) {
-  std::string out = fmt::format("HTTP {}", failure.response.status);
-  const std::string reason = plain(parse_gcs_error(failure.response.body).reason);
-  if (!reason.empty()) out += " " + reason;
-  const std::string id = plain(http::header(failure.response.headers, "x-guploader-uploadid"));
-  if (!id.empty()) out += ", upload id " + id;
-  out += ", " + failure.host;
-  if (!failure.ip.empty() && failure.host.find(failure.ip) == std::string::npos) {
-    out += " at " + failure.ip;
-  }
-  return out + ", as " + identity;
-}
-
-}  // namespace
 
 std::string GcsDialect::advice(const http::Failure& failure) const {
   const int status = failure.response.status;
@@ -66,8 +38,10 @@ std::string GcsDialect::advice(const http::Failure& failure) const {
 std::optional<Error> GcsDialect::explain(const http::Failure& failure) const {
   const int status = failure.response.status;
   if (failure.kind != http::Kind::kRefused || (status >= 300 && status < 400)) return std::nullopt;
+  const std::string reason = plain(parse_gcs_error(failure.response.body).reason);
   return Error{ExitCode::kSource, fmt::format("{}: {} ({})", failure.what, advice(failure),
-                                              facts(failure, identity_->describe()))};
+                                              refusal_facts(failure, reason, "x-guploader-uploadid",
+                                                            "upload id", identity_->describe()))};
 }
 
 }  // namespace stage_model::source

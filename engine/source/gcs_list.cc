@@ -51,7 +51,7 @@ Result<Entry> parse_item(const element& item) {
 
 }  // namespace
 
-Result<GcsPage> parse_gcs_page(std::string_view json) {
+Result<Page> parse_gcs_page(std::string_view json) {
   simdjson::dom::parser parser;
   element root;
   if (parser.parse(simdjson::padded_string(json)).get(root) != simdjson::SUCCESS ||
@@ -59,7 +59,7 @@ Result<GcsPage> parse_gcs_page(std::string_view json) {
     return fail(ExitCode::kSource,
                 "the answer is not a list of objects: is the endpoint that of Cloud Storage?");
   }
-  GcsPage page;
+  Page page;
   page.next = text_of(root, "nextPageToken");
   simdjson::dom::array items;
   if (root["items"].get(items) != simdjson::SUCCESS) return page;  // absent where there are none

@@ -5,22 +5,13 @@
 #include <utility>
 
 #include "engine/http/headers.h"
+#include "engine/source/refusal.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
 namespace {
 
 constexpr std::uint64_t kPointer = 1024;  // LFS pointers are 120 to 140 bytes
-
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 64)) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '-' || c == '_' || c == '.';
-    if (fine) out += c;
-  }
-  return out;
-}
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <thread>
 #include <utility>
 
@@ -13,8 +12,8 @@
 #include "engine/http/client.h"
 #include "engine/http/clock.h"
 #include "engine/http/exchange.h"
-#include "engine/source/entries.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/s3_dialect.h"
 #include "engine/source/s3_list.h"
@@ -26,8 +25,6 @@ namespace stage_model::source {
 namespace {
 
 constexpr unsigned kPageSize = 1000;
-constexpr std::size_t kMaxPage = 64 << 20;  // bytes of XML; 1,000 entries need about 1 MB
-constexpr unsigned kMaxEmptyPages = 1000;
 // A HEAD for each object that may have a hash costs little for a model; not for a lake of files.
 constexpr std::size_t kMostHeads = 2000;
 constexpr unsigned kHeadThreads = 16;
@@ -124,96 +121,42 @@ class S3 final : public Source {
 
   Result<plan::Listing> list_here() {
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
-    return list_with(client);
+    return list_pages(
+        url_.path, display(), page_size_,
+        [&](const std::string& prefix, const std::string& from, unsigned most) {
+          return get_page(client, prefix, from, most);
+        },
+        [&](std::vector<Entry>& entries) { look_closer(client, entries); });
   }
 
-  // The trailing-slash rule: with a slash a prefix; without, the one object of that name if there
-  // is one, else the prefix and a slash. "llama" never brings in "llama-70b/".
-  Result<plan::Listing> list_with(http::Client& client) {
-    std::string prefix = url_.path;
-    if (!prefix.empty() && !prefix.ends_with('/')) {
-      // Lists are in order of names: the object that is named exactly so is the first.
-      Result<S3Page> named = get_page(client, prefix, "", 1);
-      if (!named) return tl::unexpected(named.error());
-      prefix += '/';
-      if (!named->entries.empty() && named->entries.front().entry.key == url_.path) {
-        Result<S3Page> below = get_page(client, prefix, "", 1);
-        if (!below) return tl::unexpected(below.error());
-        const bool marker = named->entries.front().entry.size == 0 && !below->entries.empty();
-        if (!marker && !below->entries.empty()) {
-          fmt::print(stderr,
-                     "stage-engine: note: {} is an object and a directory: staging the object; "
-                     "add a slash for the directory\n",
-                     display());
-        }
-        if (!marker) {
-          if (Status status = look_closer(client, named->entries); !status) {
-            return tl::unexpected(status.error());
-          }
-          return make_single(std::move(named->entries.front().entry), display());
-        }
-      }
-    }
-    std::vector<S3Entry> found;
-    std::string token;
-    unsigned empty_pages = 0;
-    do {
-      Result<S3Page> page = get_page(client, prefix, token, page_size_);
-      if (!page) return tl::unexpected(page.error());
-      empty_pages = page->entries.empty() ? empty_pages + 1 : 0;
-      if ((!page->next.empty() && page->next == token) || empty_pages > kMaxEmptyPages) {
-        return fail(ExitCode::kSource,
-                    display() + ": the server's list does not end: it repeats its pages");
-      }
-      token = std::move(page->next);
-      std::move(page->entries.begin(), page->entries.end(), std::back_inserter(found));
-    } while (!token.empty());
-    if (Status status = look_closer(client, found); !status) return tl::unexpected(status.error());
-    std::vector<Entry> entries;
-    entries.reserve(found.size());
-    for (S3Entry& entry : found) entries.push_back(std::move(entry.entry));
-    return make_listing(std::move(entries), prefix, display());
-  }
-
-  Result<S3Page> get_page(http::Client& client, const std::string& prefix, const std::string& token,
-                          unsigned most) {
+  Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
+                        unsigned most) {
     auth::Request request;
     request.origin = place_.origin;
     request.path = place_.base.empty() ? "/" : place_.base;
     request.query = {
         {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
     if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
-    if (!token.empty()) request.query.emplace_back("continuation-token", token);
+    if (!from.empty()) request.query.emplace_back("continuation-token", from);
     request.headers.emplace_back("x-amz-optional-object-attributes", "RestoreStatus");
-    // A body that was cut short at a valid end looks like no list at all: asked for once more.
-    for (bool again = true;; again = false) {
-      Result<http::Response> response = client.perform(request, "list of " + display(), kMaxPage);
-      if (!response) return tl::unexpected(response.error());
-      Result<S3Page> page = parse_s3_page(response->body);
-      if (page) return page;
-      if (!again) return fail(page.error().code, display() + ": " + page.error().message);
-    }
+    return ask_for_page(client, request, display(), parse_s3_page);
   }
 
   // What the list leaves open and a HEAD answers: is an archived object restored, and which hash is
   // one of the bytes? No answer is no error: then there is no hash, and the GET will tell.
-  Status look_closer(http::Client& client, std::vector<S3Entry>& entries) {
-    std::vector<S3Entry*> wanted;
-    for (S3Entry& found : entries) {
-      const Entry& entry = found.entry;
-      const bool hash =
-          entry.size > 0 && (found.checksum_stated || !md5_of_etag(entry.etag).empty());
-      if (entry.archived || hash) wanted.push_back(&found);
+  void look_closer(http::Client& client, std::vector<Entry>& entries) const {
+    std::vector<Entry*> wanted;
+    for (Entry& entry : entries) {
+      const bool hash = entry.size > 0 && (entry.head_has_hash || !md5_of_etag(entry.etag).empty());
+      if (entry.archived || hash) wanted.push_back(&entry);
     }
     if (wanted.size() > kMostHeads) {
-      std::erase_if(wanted, [](const S3Entry* found) { return !found->entry.archived; });
+      std::erase_if(wanted, [](const Entry* entry) { return !entry->archived; });
       wanted.resize(std::min(wanted.size(), kMostHeads));
     }
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
-      for (std::size_t i = next++; i < wanted.size(); i = next++) {
-        look_at(client, wanted[i]->entry);
-      }
+      for (std::size_t i = next++; i < wanted.size(); i = next++) look_at(client, *wanted[i]);
     };
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < std::min<std::size_t>(kHeadThreads, wanted.size()); ++i) {
@@ -222,7 +165,6 @@ class S3 final : public Source {
     work();
     for (std::thread& thread : threads) thread.join();
     say_archived(entries);
-    return {};
   }
 
   void look_at(http::Client& client, Entry& entry) const {
@@ -241,13 +183,12 @@ class S3 final : public Source {
   }
 
   // Refused by plan, unless filters leave it out.
-  static void say_archived(std::vector<S3Entry>& entries) {
-    for (S3Entry& found : entries) {
-      if (!found.entry.archived) continue;
-      found.entry.unusable =
+  static void say_archived(std::vector<Entry>& entries) {
+    for (Entry& entry : entries) {
+      if (!entry.archived) continue;
+      entry.unusable =
           "is archived: restore it first (aws s3api restore-object) and wait until that is done, "
-          "or "
-          "exclude it";
+          "or exclude it";
     }
   }
 

@@ -2,37 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <ctime>
 #include <utility>
 
-#include "engine/auth/http_date.h"
-#include "engine/source/s3_list.h"
+#include "engine/source/refusal.h"
 #include "engine/source/s3_url.h"
+#include "engine/source/xml_error.h"
 
 namespace stage_model::source {
 namespace {
 
-// From the server, so bounded and plain before it goes into a message.
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 64)) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '-' || c == '_' || c == '.';
-    if (fine) out += c;
-  }
-  return out;
-}
-
 std::string error_code(const http::Response& response) {
-  return plain(parse_s3_error(response.body).code);
+  return plain(parse_xml_error(response.body).code);
 }
 
 std::string named_region(const http::Response& response) {
   std::string region(http::header(response.headers, "x-amz-bucket-region"));
-  if (region.empty()) region = parse_s3_error(response.body).region;
+  if (region.empty()) region = parse_xml_error(response.body).region;
   return is_region(region) ? region : "";
 }
 
@@ -41,31 +26,6 @@ bool wrong_region(int status, const std::string& code) {
   return status == 301 || status == 307 || code == "PermanentRedirect" ||
          code == "TemporaryRedirect" || code == "AuthorizationHeaderMalformed" ||
          code == "IllegalLocationConstraintException" || (status == 400 && code.empty());
-}
-
-// The facts that support needs, behind the message.
-std::string facts(const http::Failure& failure, const std::string& code,
-                  const std::string& identity) {
-  std::string out = fmt::format("HTTP {}", failure.response.status);
-  if (!code.empty()) out += " " + code;
-  const std::string id = plain(http::header(failure.response.headers, "x-amz-request-id"));
-  if (!id.empty()) out += ", request id " + id;
-  out += ", " + failure.host;
-  if (!failure.ip.empty() && failure.host.find(failure.ip) == std::string::npos) {
-    out += " at " + failure.ip;
-  }
-  return out + ", as " + identity;
-}
-
-std::string clock_advice(const http::Response& response, const std::string& code) {
-  constexpr double kSkew = 600;  // signatures hold for 15 minutes
-  const auto server = auth::parse_http_date(http::header(response.headers, "date"));
-  const std::time_t here = std::time(nullptr);
-  const bool skewed = server && std::abs(std::difftime(*server, here)) >= kSkew;
-  if (!skewed && code != "RequestTimeTooSkewed") return {};
-  return fmt::format("this node's clock is wrong: here {}, at the server {}",
-                     auth::format_iso_time(here),
-                     server ? auth::format_iso_time(*server) : "another time");
 }
 
 }  // namespace
@@ -99,7 +59,9 @@ bool S3Dialect::proof_refused(const http::Response& response) const {
 
 std::string S3Dialect::advice_for_denied(const http::Failure& failure,
                                          const std::string& code) const {
-  if (std::string clock = clock_advice(failure.response, code); !clock.empty()) return clock;
+  if (std::string clock = clock_advice(failure.response, code == "RequestTimeTooSkewed");
+      !clock.empty())
+    return clock;
   if (code == "InvalidAccessKeyId") {
     return "the server does not know this access key: is it of this account and this endpoint, and "
            "is AWS_SESSION_TOKEN missing?";
@@ -168,7 +130,8 @@ std::optional<Error> S3Dialect::explain(const http::Failure& failure) const {
     }
   }
   return Error{ExitCode::kSource, fmt::format("{}: {} ({})", failure.what, advice(failure, code),
-                                              facts(failure, code, identity_->describe()))};
+                                              refusal_facts(failure, code, "x-amz-request-id",
+                                                            "request id", identity_->describe()))};
 }
 
 }  // namespace stage_model::source

@@ -3,25 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <pugixml.hpp>
 
 #include "engine/auth/url.h"
 #include "engine/http/headers.h"
 #include "engine/source/show.h"
+#include "engine/source/xml.h"
 
 namespace stage_model::source {
 namespace {
-
-// Names are bytes: white space alone is one, and line ends stay what they are.
-constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata;
-
-std::string text_of(const pugi::xml_node& parent, const char* name) {
-  std::string out;
-  for (const pugi::xml_node& child : parent.child(name).children()) {
-    if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) out += child.value();
-  }
-  return out;
-}
 
 // The encoding of HTML forms: '+' is a space, a plus is %2B.
 Result<std::string> form_decode(std::string text) {
@@ -47,9 +36,8 @@ bool states_checksum(const pugi::xml_node& contents) {
   return false;
 }
 
-Result<S3Entry> parse_contents(const pugi::xml_node& contents, bool encoded) {
-  S3Entry out;
-  Entry& entry = out.entry;
+Result<Entry> parse_contents(const pugi::xml_node& contents, bool encoded) {
+  Entry entry;
   entry.key = text_of(contents, "Key");
   if (encoded) {
     Result<std::string> decoded = form_decode(entry.key);
@@ -71,25 +59,24 @@ Result<S3Entry> parse_contents(const pugi::xml_node& contents, bool encoded) {
   entry.size = *number;
   entry.etag = text_of(contents, "ETag");
   entry.archived = is_archived(contents);
-  out.checksum_stated = states_checksum(contents);
-  return out;
+  entry.head_has_hash = states_checksum(contents);
+  return entry;
 }
 
 }  // namespace
 
-Result<S3Page> parse_s3_page(std::string_view xml) {
+Result<Page> parse_s3_page(std::string_view xml) {
   pugi::xml_document document;
-  const pugi::xml_parse_result parsed =
-      document.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8);
+  const bool parsed = load_xml(document, xml);
   const pugi::xml_node results = document.child("ListBucketResult");
   if (!parsed || !results) {
     return fail(ExitCode::kSource,
                 "the answer is not a list of objects: is the endpoint that of an S3 service?");
   }
   const bool encoded = text_of(results, "EncodingType") == "url";
-  S3Page page;
+  Page page;
   for (const pugi::xml_node& contents : results.children("Contents")) {
-    Result<S3Entry> entry = parse_contents(contents, encoded);
+    Result<Entry> entry = parse_contents(contents, encoded);
     if (!entry) return tl::unexpected(entry.error());
     page.entries.push_back(std::move(*entry));
   }
@@ -102,14 +89,6 @@ Result<S3Page> parse_s3_page(std::string_view xml) {
     }
   }
   return page;
-}
-
-S3Error parse_s3_error(std::string_view xml) {
-  pugi::xml_document document;
-  if (!document.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8)) return {};
-  const pugi::xml_node error = document.child("Error");
-  return {text_of(error, "Code"), text_of(error, "Message"), text_of(error, "Region"),
-          text_of(error, "RequestId")};
 }
 
 std::string md5_of_etag(std::string_view etag) {

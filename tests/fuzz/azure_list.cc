@@ -1,4 +1,4 @@
-// Azure's List Blobs pages and error bodies: what comes out can become a listing.
+// Azure's List Blobs pages: what comes out can become a listing.
 #include "engine/source/azure_list.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -7,7 +7,6 @@
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stage_model;
   const std::string_view text = fuzz::text_of(data, size);
-  source::parse_azure_error_code(text);
   auto page = source::parse_azure_page(text);
   if (fuzz::ok_or_one_line(page)) fuzz::check_entries(std::move(page->entries));
   const http::Headers headers = {{"content-length", std::string(text)},

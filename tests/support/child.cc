@@ -16,11 +16,6 @@ namespace {
 
 constexpr char kRudeServer[] = STAGE_TEST_SUPPORT "/rude_server.py";
 
-[[noreturn]] void give_up(const std::string& what) {
-  std::fprintf(stderr, "test support: %s\n", what.c_str());
-  std::abort();
-}
-
 bool gone_within(pid_t pid, int milliseconds) {
   for (int waited = 0; waited < milliseconds; waited += 10) {
     if (waitpid(pid, nullptr, WNOHANG) == pid) return true;
@@ -31,6 +26,19 @@ bool gone_within(pid_t pid, int milliseconds) {
 }
 
 }  // namespace
+
+void give_up(const std::string& what) {
+  std::fprintf(stderr, "test support: %s\n", what.c_str());
+  std::abort();
+}
+
+std::string program_of(const char* name, const char* script) {
+  const char* program = std::getenv(name);
+  if (program == nullptr) {
+    give_up(std::string(name) + " is not set: export " + name + "=$(tests/support/" + script + ")");
+  }
+  return program;
+}
 
 Child::Child(const std::vector<std::string>& command) {
   std::array<int, 2> in{}, out{};

@@ -10,6 +10,12 @@
 
 namespace stage_model::test {
 
+// Ends the test program: what it needs is not there.
+[[noreturn]] void give_up(const std::string& what);
+
+// The path of a server's program in $NAME, which tests/run.sh sets by `script`.
+std::string program_of(const char* name, const char* script);
+
 class Child {
  public:
   // Runs `command` with pipes on stdin and stdout. Ends the test program with a message if it

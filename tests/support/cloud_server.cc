@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "tests/support/upload.h"
@@ -13,8 +12,7 @@ CloudServer::CloudServer(int life)
     : child_({"python3", STAGE_TEST_SUPPORT "/cloud_server.py", std::to_string(life)}) {
   const std::string port = child_.wait_for("port ");
   if (port.empty()) {
-    std::fprintf(stderr, "test support: cloud_server.py does not start: is python3 there?\n");
-    std::abort();
+    give_up("cloud_server.py does not start: is python3 there?");
   }
   host_ = "127.0.0.1:" + port;
 }
@@ -31,8 +29,7 @@ ScratchFile::ScratchFile(const std::string& content) {
   const int file = mkstemp(path.data());
   if (file < 0 ||
       write(file, content.data(), content.size()) != static_cast<ssize_t>(content.size())) {
-    std::perror("test support: no scratch file");
-    std::abort();
+    give_up("no scratch file");
   }
   close(file);
   path_ = path;

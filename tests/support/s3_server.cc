@@ -1,7 +1,5 @@
 #include "tests/support/s3_server.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <sstream>
 
@@ -9,24 +7,9 @@
 #include "tests/support/upload.h"
 
 namespace stage_model::test {
-namespace {
 
-[[noreturn]] void give_up(const char* what) {
-  std::fprintf(stderr, "test support: %s\n", what);
-  std::abort();
-}
-
-std::vector<std::string> command() {
-  const char* python = std::getenv("STAGE_MOTO");
-  if (python == nullptr) {
-    give_up("STAGE_MOTO is not set: export STAGE_MOTO=$(tests/support/moto.sh)");
-  }
-  return {python, STAGE_TEST_SUPPORT "/s3_server.py"};
-}
-
-}  // namespace
-
-S3Server::S3Server() : child_(command()) {
+S3Server::S3Server()
+    : child_({program_of("STAGE_MOTO", "moto.sh"), STAGE_TEST_SUPPORT "/s3_server.py"}) {
   std::istringstream words(child_.wait_for("ready "));
   std::string port;
   words >> port >> id_ >> secret_;

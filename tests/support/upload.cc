@@ -1,9 +1,9 @@
 #include "tests/support/upload.h"
 
 #include <curl/curl.h>
+#include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include "tests/support/child.h"
 
 namespace stage_model::test {
 namespace {
@@ -31,6 +31,7 @@ std::string upload(const auth::Request& request, const std::string& body) {
   CURL* easy = curl_easy_init();
   curl_slist* list = curl_slist_append(nullptr, "Expect:");
   for (const auto& [name, value] : request.headers) {
+    if (name == "Content-Length") continue;  // signed; libcurl sends its own
     list = curl_slist_append(list, (name + ": " + value).c_str());
   }
   const std::string url = request.url();
@@ -54,9 +55,8 @@ std::string upload(const auth::Request& request, const std::string& body) {
   curl_slist_free_all(list);
   curl_easy_cleanup(easy);
   if (code != CURLE_OK || status >= 300) {
-    std::fprintf(stderr, "test support: %s %s: %s HTTP %ld %s\n", request.method.c_str(),
-                 url.c_str(), curl_easy_strerror(code), status, answer.c_str());
-    std::abort();
+    give_up(fmt::format("{} {}: {} HTTP {} {}", request.method, url, curl_easy_strerror(code),
+                        status, answer));
   }
   return answer;
 }

@@ -2,12 +2,10 @@
 // use (cases N1, L2, I1, I3, A1, A2, A7).
 #include "engine/source/gcs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
-#include "tests/integration/http/fetch.h"
+#include "tests/integration/http/store_test.h"
 #include "tests/support/cloud_server.h"
 
 namespace stage_model::source {
@@ -28,8 +26,7 @@ class CloudGcs : public testing::Test {
                   {"no_proxy", "*"}};
   }
 
-  Result<std::unique_ptr<Source>> open(const std::string& kind, const std::string& path,
-                                       unsigned page_size = 1000) {
+  test::Opened open(const std::string& kind, const std::string& path, unsigned page_size = 1000) {
     variables_["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] =
         server_.origin() + "/gcs-" + kind + "/storage/v1/";
     return open_gcs("gs://" + path, variables_, options_, page_size);
@@ -37,20 +34,11 @@ class CloudGcs : public testing::Test {
 
   Result<plan::Listing> list(const std::string& kind, const std::string& path,
                              unsigned page_size = 1000) {
-    auto source = open(kind, path, page_size);
-    if (!source) return tl::unexpected(source.error());
-    auto listing = (*source)->list();
-    identity_ = (*source)->identity();
-    return listing;
+    return test::list(open(kind, path, page_size), &identity_);
   }
 
   std::string error(const std::string& kind, const std::string& path) {
-    const auto listing = list(kind, path);
-    if (listing) return "no error";
-    EXPECT_EQ(listing.error().code, ExitCode::kSource) << listing.error().message;
-    EXPECT_THAT(listing.error().message,
-                AllOf(Not(HasSubstr("SECRET")), Not(HasSubstr("\n")), Not(HasSubstr("token-"))));
-    return listing.error().message;
+    return test::error_of(list(kind, path), {"SECRET", "token-"});
   }
 
   test::CloudServer server_;

@@ -2,22 +2,16 @@
 // L2, D1, D2, A4, I1, U1).
 #include "tests/support/azurite.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <ctime>
-#include <map>
-#include <set>
 
 #include "engine/auth/http_date.h"
-#include "engine/plan/names.h"
 #include "engine/source/azure.h"
-#include "tests/integration/http/fetch.h"
+#include "tests/integration/http/store_test.h"
 
 namespace stage_model::source {
 namespace {
 
+using test::names;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -31,16 +25,19 @@ std::string in(double seconds) {
   return auth::format_iso_time(std::time(nullptr) + static_cast<std::time_t>(seconds));
 }
 
-class AzuriteSource : public testing::Test {
+class AzuriteSource : public test::StoreTest {
  protected:
   AzuriteSource() {
-    options_.deadline_s = 60;
-    options_.block_size = 64 << 10;
     variables_ = azurite().variables();
     static int number = 0;
     container_ = "test" + std::to_string(++number);
     azurite().make_container(container_);
   }
+
+  void put(const std::string& name, const std::string& bytes) override {
+    azurite().put(container_, name, bytes);
+  }
+  std::vector<std::string> secrets() const override { return {"sig=", test::Azurite::key()}; }
 
   void use_key() { variables_["AZURE_STORAGE_KEY"] = test::Azurite::key(); }
   void use_sas(const std::string& sas) { variables_["AZURE_STORAGE_SAS_TOKEN"] = sas; }
@@ -49,38 +46,10 @@ class AzuriteSource : public testing::Test {
     return "az://devstoreaccount1/" + container_ + "/" + path;
   }
 
-  Result<std::unique_ptr<Source>> open(const std::string& path, unsigned page_size = 5000) {
+  test::Opened open(const std::string& path, unsigned page_size = 5000) override {
     return open_azure(url(path), variables_, options_, page_size);
   }
 
-  Result<plan::Listing> list(const std::string& path, unsigned page_size = 5000) {
-    auto source = open(path, page_size);
-    if (!source) return tl::unexpected(source.error());
-    auto listing = (*source)->list();
-    if (!listing) return listing;
-    if (Status status = plan::check_names(*listing, "/d"); !status) {
-      return tl::unexpected(status.error());
-    }
-    return listing;
-  }
-
-  static std::vector<std::string> names(const plan::Listing& listing) {
-    std::vector<std::string> out;
-    for (const auto& object : listing.objects) out.push_back(object.name);
-    return out;
-  }
-
-  // Whichever step fails: opening or listing.
-  std::string error(const std::string& path) {
-    const auto listing = list(path);
-    if (listing) return "no error";
-    EXPECT_EQ(listing.error().code, ExitCode::kSource);
-    EXPECT_THAT(listing.error().message, Not(HasSubstr("\n")));
-    return listing.error().message;
-  }
-
-  TransferOptions options_;
-  Variables variables_;
   std::string container_;
 };
 
@@ -88,7 +57,12 @@ class AzuriteSource : public testing::Test {
 class Names : public AzuriteSource, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Names, ArriveUnderTheirLiteralNames) {
-  const std::map<std::string, std::string> model = {
+  if (GetParam() == std::string("key")) {
+    use_key();
+  } else {
+    use_sas(test::Azurite::sas(container_, "rl", "", in(600)));
+  }
+  expect_names_arrive({
       {"a/b c%20d#e?.bin", "one"},
       {"50%.bin", "two"},
       {"abc.%22", "three"},
@@ -104,67 +78,20 @@ TEST_P(Names, ArriveUnderTheirLiteralNames) {
       {" leading and trailing /x", "thirteen"},
       {std::string(250, 'n'), "fourteen"},
       {"empty.bin", ""},
-  };
-  for (const auto& [name, bytes] : model) azurite().put(container_, "m/" + name, bytes);
-  if (GetParam() == std::string("key")) {
-    use_key();
-  } else {
-    use_sas(test::Azurite::sas(container_, "rl", "", in(600)));
-  }
-  auto source = open("m/");
-  ASSERT_TRUE(source) << source.error().message;
-  const auto listing = (*source)->list();
-  ASSERT_TRUE(listing) << listing.error().message;
-  ASSERT_EQ(listing->objects.size(), model.size());
-  auto fetcher = (*source)->fetcher(options_);
-  ASSERT_TRUE(fetcher);
-  for (const auto& object : listing->objects) {
-    ASSERT_TRUE(model.contains(object.name)) << object.name;
-    const auto bytes = test::fetch(**fetcher, object);
-    ASSERT_TRUE(bytes) << object.name << ": " << bytes.error().message;
-    EXPECT_EQ(*bytes, model.at(object.name));
-  }
-  EXPECT_THAT(listing->source, Not(HasSubstr("sig=")));
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Identities, Names, testing::Values("key", "sas"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(AzuriteSource, CutsALargeObjectIntoBlocksOnEveryRank) {
-  std::string bytes(1000000, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 251);
-  azurite().put(container_, "big", bytes);
   use_key();
-  auto first = open("");
-  const auto listing = (*first)->list();
-  ASSERT_TRUE(listing) << listing.error().message;
-  const auto& object = listing->objects.at(0);
-  EXPECT_EQ(object.hash.kind, plan::StoreHash::Kind::kMd5);
-  EXPECT_EQ(object.hash.bytes.size(), 16U);
-
-  auto other = open("");
-  ASSERT_TRUE((*other)->adopt(listing->resolved));
-  auto fetcher = (*other)->fetcher(options_);
-  EXPECT_EQ(*test::fetch(**fetcher, object), bytes);
-  EXPECT_EQ(*test::fetch(**fetcher, object, 12345, 300000), bytes.substr(12345, 300000));
-  const Counters counters = (*fetcher)->counters();
-  EXPECT_EQ(counters.bytes, 1300000U);  // each byte once
-  EXPECT_EQ(counters.requests, 16U + 5U);
+  expect_blocks_of_a_large_object([this](const Source&) { return open(""); });
 }
 
 TEST_F(AzuriteSource, EveryPageOfAListIsRead) {
-  std::set<std::string> expected;
-  for (int i = 0; i < 23; ++i) {
-    const std::string name = "p/" + std::to_string(i) + "+& =.bin";
-    azurite().put(container_, name, "x");
-    expected.insert(name.substr(2));
-  }
   use_key();
-  const auto listing = list("p/", 3);
-  ASSERT_TRUE(listing) << listing.error().message;
-  const auto found = names(*listing);
-  EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
-  EXPECT_EQ(std::set<std::string>(found.begin(), found.end()), expected);
+  expect_every_page_is_read();
 }
 
 // D1
@@ -190,40 +117,14 @@ TEST_F(AzuriteSource, MarkersBecomeDirectories) {
 }
 
 TEST_F(AzuriteSource, AFileThatIsADirectoryTooIsRefused) {
-  azurite().put(container_, "m/data", "0123456789");
-  azurite().put(container_, "m/data/x.bin", "data");
   use_key();
-  EXPECT_THAT(error("m/"), HasSubstr("object 'data' is a file and also the directory"));
+  expect_a_file_that_is_a_directory_is_refused();
 }
 
 // D2
 TEST_F(AzuriteSource, OneObjectOrAPrefix) {
-  azurite().put(container_, "models/llama.gguf", "weights");
-  azurite().put(container_, "models/llama.gguf.md", "text");
-  azurite().put(container_, "models/llama/a", "a");
-  azurite().put(container_, "models/llama-70b/b", "b");
   use_key();
-  auto listing = list("models/llama.gguf");
-  ASSERT_TRUE(listing) << listing.error().message;
-  EXPECT_THAT(names(*listing), ElementsAre("llama.gguf"));
-  for (const char* path : {"models/llama", "models/llama/"}) {
-    listing = list(path);
-    ASSERT_TRUE(listing) << listing.error().message;
-    EXPECT_THAT(names(*listing), ElementsAre("a"));
-  }
-  EXPECT_THAT(error("models/llama.gguf/"), HasSubstr("nothing found under "));
-}
-
-TEST_F(AzuriteSource, AnObjectWinsOverItsPrefixAndThatIsSaid) {
-  azurite().put(container_, "models/llama.gguf", "weights");
-  azurite().put(container_, "models/llama.gguf/x", "more");
-  use_key();
-  testing::internal::CaptureStderr();
-  const auto listing = list("models/llama.gguf");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("llama.gguf is an object and a directory"));
-  ASSERT_TRUE(listing) << listing.error().message;
-  EXPECT_THAT(names(*listing), ElementsAre("llama.gguf"));
+  expect_one_object_or_a_prefix();
 }
 
 // U1, S2: each mistake of a user is one clear line.
@@ -338,21 +239,14 @@ TEST_F(AzuriteSource, ASasThatEndsDuringTheTransferIsSaidToHaveExpired) {
 class Changed : public AzuriteSource, public testing::WithParamInterface<bool> {};
 
 TEST_P(Changed, IsNoticedAndNamed) {
-  azurite().put(container_, "m/x", std::string(200000, 'a'));
   use_key();
-  auto source = open("m/");
-  const auto listing = (*source)->list();
-  ASSERT_TRUE(listing) << listing.error().message;
-  auto fetcher = (*source)->fetcher(options_);
-  ASSERT_TRUE(test::fetch(**fetcher, listing->objects[0], 0, 1000));
-  if (GetParam()) {
-    azurite().set_metadata(container_, "m/x", {{"x-ms-meta-a", "b"}});
-  } else {
-    azurite().put(container_, "m/x", std::string(200000, 'b'));
-  }
-  const auto bytes = test::fetch(**fetcher, listing->objects[0]);
-  ASSERT_FALSE(bytes);
-  EXPECT_THAT(bytes.error().message, HasSubstr("object 'x': it changed during the download"));
+  expect_a_change_is_noticed([this] {
+    if (GetParam()) {
+      azurite().set_metadata(container_, "m/x", {{"x-ms-meta-a", "b"}});
+    } else {
+      put("m/x", std::string(200000, 'b'));
+    }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Changed, testing::Bool(), [](const auto& info) {

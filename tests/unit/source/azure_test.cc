@@ -4,6 +4,7 @@
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
 #include "engine/source/source.h"
+#include "engine/source/xml_error.h"
 
 namespace stage_model::source {
 namespace {
@@ -16,7 +17,7 @@ std::string blob(const std::string& name, const std::string& properties,
   return "<Blob>" + name + "<Properties>" + properties + "</Properties>" + more + "</Blob>";
 }
 
-Result<AzurePage> parse(const std::string& blobs, const std::string& marker = "") {
+Result<Page> parse(const std::string& blobs, const std::string& marker = "") {
   return parse_azure_page(
       "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?>"
       "<EnumerationResults><Blobs>" +
@@ -98,9 +99,9 @@ TEST(SourceAzureList, RefusesNonsense) {
 }
 
 TEST(SourceAzureList, ErrorCodes) {
-  EXPECT_EQ(parse_azure_error_code("<?xml version='1.0'?><Error><Code>ServerBusy</Code></Error>"),
+  EXPECT_EQ(parse_xml_error("<?xml version='1.0'?><Error><Code>ServerBusy</Code></Error>").code,
             "ServerBusy");
-  EXPECT_EQ(parse_azure_error_code("<html>"), "");
+  EXPECT_EQ(parse_xml_error("<html>").code, "");
 }
 
 AzureUrl good(std::string_view url, const Variables& variables = {}) {

@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-Result<GcsPage> parse(const std::string& items, const std::string& more = "") {
+Result<Page> parse(const std::string& items, const std::string& more = "") {
   return parse_gcs_page(R"({"kind": "storage#objects")" + more + R"(, "items": [)" + items + "]}");
 }
 

@@ -4,6 +4,7 @@
 #include "engine/source/s3_list.h"
 #include "engine/source/s3_url.h"
 #include "engine/source/source.h"
+#include "engine/source/xml_error.h"
 
 namespace stage_model::source {
 namespace {
@@ -12,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Result<S3Page> parse(const std::string& contents, const std::string& more = "") {
+Result<Page> parse(const std::string& contents, const std::string& more = "") {
   return parse_s3_page(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" +
@@ -23,9 +24,9 @@ std::string object(const std::string& key, const std::string& more = "<Size>1</S
   return "<Contents><Key>" + key + "</Key>" + more + "</Contents>";
 }
 
-std::vector<std::string> keys(const S3Page& page) {
+std::vector<std::string> keys(const Page& page) {
   std::vector<std::string> out;
-  for (const S3Entry& entry : page.entries) out.push_back(entry.entry.key);
+  for (const Entry& entry : page.entries) out.push_back(entry.key);
   return out;
 }
 
@@ -39,13 +40,13 @@ TEST(SourceS3List, ReadsAnEntry) {
       "</NextContinuationToken>");
   ASSERT_TRUE(page) << page.error().message;
   ASSERT_EQ(page->entries.size(), 1U);
-  const Entry& entry = page->entries[0].entry;
+  const Entry& entry = page->entries[0];
   EXPECT_EQ(entry.key, "a/b & c.bin");
   EXPECT_EQ(entry.size, 6ULL << 40);
   EXPECT_EQ(entry.etag, "\"5eb63bbbe01eeed093cb22bb8f5acdc3\"");
   EXPECT_FALSE(entry.archived);
   EXPECT_EQ(entry.hash.kind, plan::StoreHash::Kind::kNone);  // only a HEAD can prove it
-  EXPECT_TRUE(page->entries[0].checksum_stated);
+  EXPECT_TRUE(page->entries[0].head_has_hash);
   EXPECT_EQ(page->next, "1oDM+g/plc==&%2B ");  // L2: opaque
 }
 
@@ -86,7 +87,7 @@ TEST(SourceS3List, KnowsWhatIsArchived) {
                "</RestoreStatus>"));
   ASSERT_TRUE(page) << page.error().message;
   std::vector<bool> archived;
-  for (const S3Entry& entry : page->entries) archived.push_back(entry.entry.archived);
+  for (const Entry& entry : page->entries) archived.push_back(entry.archived);
   EXPECT_THAT(archived, ElementsAre(true, true, false, false, true, false));
 }
 
@@ -98,8 +99,8 @@ TEST(SourceS3List, ChecksumsOfPartsAreNone) {
                                  "<Size>1</Size><ChecksumAlgorithm>CRC32C</ChecksumAlgorithm>"
                                  "<ChecksumType>FULL_OBJECT</ChecksumType>"));
   ASSERT_TRUE(page);
-  EXPECT_FALSE(page->entries[0].checksum_stated);
-  EXPECT_TRUE(page->entries[1].checksum_stated);
+  EXPECT_FALSE(page->entries[0].head_has_hash);
+  EXPECT_TRUE(page->entries[1].head_has_hash);
 }
 
 TEST(SourceS3List, RefusesNonsense) {
@@ -116,11 +117,11 @@ TEST(SourceS3List, RefusesNonsense) {
 }
 
 TEST(SourceS3List, Errors) {
-  const S3Error error = parse_s3_error(
+  const XmlError error = parse_xml_error(
       "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>");
   EXPECT_EQ(error.code, "AuthorizationHeaderMalformed");
   EXPECT_EQ(error.region, "eu-west-1");
-  EXPECT_EQ(parse_s3_error("<html>").code, "");
+  EXPECT_EQ(parse_xml_error("<html>").code, "");
 }
 
 TEST(SourceS3List, AnEtagThatMayBeAnMd5) {
