@@ -4,6 +4,7 @@
 
 #include "engine/auth/anonymous.h"
 #include "engine/auth/azure_connection_string.h"
+#include "engine/auth/azure_key_or_token.h"
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/azure_shared_key.h"
 
@@ -44,6 +45,14 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
     return identity;
   };
 
+  // Where the account accepts no keys, a token serves, if one is to be had.
+  const auto key_or_token = [&](std::string_view key) -> Result<IdentityPtr> {
+    Result<IdentityPtr> by_key = azure_shared_key(account, key);
+    if (!by_key || !surroundings.exchange) return by_key;
+    Result<IdentityPtr> login = azure_login(variables, surroundings, unused, false);
+    return login ? azure_key_or_token(*by_key, *login) : by_key;
+  };
+
   if (!url_sas.empty()) return done(from_sas(url_sas));
   unset.emplace_back("SAS in the URL: there is none");
 
@@ -54,7 +63,7 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
       unused.push_back(
           fmt::format("AZURE_STORAGE_CONNECTION_STRING is for account {}", parts->account));
     } else if (!parts->key.empty()) {
-      return done(azure_shared_key(account, parts->key));
+      return done(key_or_token(parts->key));
     } else if (!parts->sas.empty()) {
       return done(from_sas(parts->sas));
     } else {
@@ -71,7 +80,7 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
 
   if (const auto key = without_newline(variable("AZURE_STORAGE_KEY")); !key.empty()) {
     const auto owner = variable("AZURE_STORAGE_ACCOUNT");
-    if (owner.empty() || owner == account) return done(azure_shared_key(account, key));
+    if (owner.empty() || owner == account) return done(key_or_token(key));
     unused.push_back(fmt::format("AZURE_STORAGE_KEY is for account {}", owner));
   } else {
     unset.emplace_back("shared key: AZURE_STORAGE_KEY is not set");

@@ -100,6 +100,7 @@ class AzureLogin final : public Identity {
     if (!anonymous_ || !chosen.empty()) {
       std::string all;
       for (const std::string& why : reasons) all += (all.empty() ? "" : "; ") + why;
+      if (ways_.empty() && chosen.empty()) all = "nothing here gives out tokens";
       return fail(ExitCode::kSource, all.empty() ? "this node lacks the identity '" + chosen +
                                                        "' and cannot renew its token"
                                                  : all);
@@ -127,7 +128,7 @@ class AzureLogin final : public Identity {
 }  // namespace
 
 Result<IdentityPtr> azure_login(const Variables& given, AzureSurroundings surroundings,
-                                std::vector<std::string> before) {
+                                std::vector<std::string> before, bool or_anonymous) {
   Variables variables = given;
   std::vector<std::string> unusual = before;
   const std::string only = variable(variables, "AZCOPY_AUTO_LOGIN_TYPE");
@@ -178,7 +179,7 @@ Result<IdentityPtr> azure_login(const Variables& given, AzureSurroundings surrou
                 fmt::format("AZCOPY_AUTO_LOGIN_TYPE={}, but {}", only, before.back()));
   }
   return std::make_shared<AzureLogin>(std::move(ways), std::move(unusual), std::move(before),
-                                      only.empty());
+                                      only.empty() && or_anonymous);
 }
 
 }  // namespace stage_model::auth

@@ -50,10 +50,12 @@ AzureTokenWay azure_managed_identity(const std::map<std::string, std::string>& v
 AzureTokenWay azure_cli(const std::map<std::string, std::string>& variables);
 
 // The first of the ways that leads to a token, chosen by prepare(); anonymous if none does, or an
-// error if AZCOPY_AUTO_LOGIN_TYPE (SPN, WORKLOAD, MSI, AZCLI) asks for one. `before`: why
-// identities without tokens were passed over. Errors: kSource.
+// error if AZCOPY_AUTO_LOGIN_TYPE (SPN, WORKLOAD, MSI, AZCLI) asks for one or there is another
+// identity already (`or_anonymous` is false). `before`: why identities without tokens were passed
+// over. Errors: kSource.
 Result<IdentityPtr> azure_login(const std::map<std::string, std::string>& variables,
-                                AzureSurroundings surroundings, std::vector<std::string> before);
+                                AzureSurroundings surroundings, std::vector<std::string> before,
+                                bool or_anonymous = true);
 
 // Shared by the ways.
 

@@ -29,11 +29,15 @@ class Identity {
   // Good for one object only, which it cannot list.
   virtual bool for_one_object() const { return false; }
 
+  // Signs with an account's key, which only the store can say whether it accepts; renew() may turn
+  // to another proof.
+  virtual bool by_key() const { return false; }
+
   // Identities that were looked for before this one, and why each is not used: for --whoami. After
   // prepare(). No secrets.
   virtual std::vector<std::string> passed_over() const { return {}; }
 
-  // The rest is for proofs that are fetched and run out (tokens); auth/token_identity.h has it.
+  // The rest is for proofs that are fetched and run out (tokens); proof_keeper.h has it.
 
   // Fetches the first proof, unless one is there. Blocks; every wait has a limit. Rank 0, before it
   // lists; others only where nothing was handed over. Errors: kSource.
@@ -53,7 +57,7 @@ class Identity {
   // Numbers the proofs: noted by the client before it signs.
   virtual unsigned generation() const { return 0; }
 
-  // The store answered 401 to a request signed with proof `generation`. True: another proof is
+  // The store refused the proof of a request (by its dialect: mostly 401) signed with proof `generation`. True: another proof is
   // there or on its way, so once more. Never blocks.
   virtual bool renew(unsigned generation) const {
     (void)generation;

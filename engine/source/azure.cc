@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <tuple>
 #include <utility>
 
 #include "engine/auth/azure.h"
@@ -89,6 +90,7 @@ class Azure final : public Source {
 
   Result<std::string> whoami() override {
     if (Status status = identity_->prepare(); !status) return tl::unexpected(status.error());
+    if (identity_->by_key()) try_key();
     std::vector<std::string> reasons = passed_over_;
     for (const std::string& why : identity_->passed_over()) {
       if (std::find(reasons.begin(), reasons.end(), why) == reasons.end()) reasons.push_back(why);
@@ -99,6 +101,15 @@ class Azure final : public Source {
   }
 
  private:
+  // Only the account can say whether it accepts keys: if not, identity_ is another then.
+  void try_key() {
+    TransferOptions brief = options_;
+    brief.max_retries = 0;
+    brief.connect_timeout_s = 5;
+    http::Client client(http_options(brief, started_), environment_, identity_, dialect_);
+    std::ignore = get_page(client, url_.path, "", 1);  // other failures are not about who we are
+  }
+
   // "$root" is sent as it is written: Azure signs it so.
   std::string container_path() const { return url_.base + "/" + url_.container; }
   std::string resolved() const { return url_.origin + "\n" + url_.base; }

@@ -11,6 +11,8 @@
 namespace stage_model::source {
 namespace {
 
+constexpr char kNoKeys[] = "KeyBasedAuthenticationNotPermitted";
+
 std::string error_code(const http::Response& response) {
   const auto code = http::header(response.headers, "x-ms-error-code");
   return plain(code.empty() ? parse_xml_error(response.body).code : code);
@@ -31,6 +33,12 @@ http::Kind AzureDialect::classify(const http::Response& response) const {
   return Dialect::classify(response);
 }
 
+bool AzureDialect::proof_refused(const http::Response& response) const {
+  // The account accepts no keys; also late, when another request has turned to a token already.
+  if (error_code(response) == kNoKeys) return true;
+  return !identity_->by_key() && Dialect::proof_refused(response);
+}
+
 std::string AzureDialect::advice_for_denied(const http::Failure& failure,
                                             const std::string& code) const {
   // A signature that ran out meanwhile explains a refusal better than the server does.
@@ -47,7 +55,7 @@ std::string AzureDialect::advice_for_denied(const http::Failure& failure,
   if (code == "AuthorizationSourceIPMismatch") {
     return "the SAS is bound to other addresses (sip=) than this node's";
   }
-  if (code == "KeyBasedAuthenticationNotPermitted") {
+  if (code == kNoKeys) {
     return fmt::format(
         "account {} does not accept keys or SAS made with them: use another identity", account_);
   }

@@ -13,6 +13,7 @@ class AzureDialect final : public http::Dialect {
   AzureDialect(std::string account, std::string container, auth::IdentityPtr identity);
 
   http::Kind classify(const http::Response& response) const override;
+  bool proof_refused(const http::Response& response) const override;
   std::optional<Error> explain(const http::Failure& failure) const override;
 
  private:

@@ -20,6 +20,7 @@ class Azure(Service):
         self.entra = []  # the same: (status, error code)
         self.on_exchange = lambda: None
         self.revoke_after = None  # GETs of blobs, once
+        self.keys = False  # whether the account accepts any
         self.delay = 0  # seconds of each GET of a blob
         self.deny = None  # (status, code) for all of the blob service
         self.echo = False  # repeat what was sent in every error
@@ -85,6 +86,8 @@ class Azure(Service):
         if not text and "sig" not in query:
             return self.error(handler, 409, "PublicAccessNotPermitted")
         if text.startswith("SharedKey"):
+            known = self.keys
+        if text.startswith("SharedKey") and not known:
             return self.error(handler, 403, "KeyBasedAuthenticationNotPermitted")
         if not known:
             return self.error(handler, 401, "InvalidAuthenticationInfo")

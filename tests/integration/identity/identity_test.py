@@ -133,7 +133,42 @@ echo '{{"accessToken": "{token}", "expires_on": 4102444800, "expiresOn": "2100-0
         self.stage(PATH=path, AZCOPY_AUTO_LOGIN_TYPE="AZCLI")
         self.assertFails(3, "Azure CLI", "run 'az login'")
 
+    def test_a_key_that_the_account_does_not_accept_gives_way_to_a_token_once(self):
+        key = {"AZURE_STORAGE_KEY": "a2V5a2V5"}
+        self.staged("--chunk-size", "64KiB", ranks=3, only_rank_0=list(self.imds), **key, **self.imds)
+        self.assertStaged(STAGED, self.dir / "dest-2")
+        self.assertEqual(self.azure.count("/metadata/"), 1)
+        by_key = [h for _, _, h, _ in self.azure.requests if h.get("Authorization", "").startswith("SharedKey")]
+        self.assertEqual(len(by_key), 1)
+        self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **key, **self.imds), 0)
+        first, *rest = self.output.splitlines()
+        self.assertTrue(first.endswith(": managed identity"), self.output)
+        self.assertIn("  not shared key of account acct: the account does not accept keys "
+                      "(KeyBasedAuthenticationNotPermitted)", rest)
+        self.azure.imds = [(400, {})]
+        self.dest = self.dir / "third"
+        self.stage(**key, **self.imds)
+        self.assertFails(3, "account acct does not accept keys", "as shared key of account acct (and no token:",
+                         "IMDS says that this machine has no identity")
+        self.azure.keys = True
+        self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **key, **self.imds), 0)
+        self.assertIn(": shared key of account acct\n", self.output)
+
+    def test_a_key_gives_way_to_each_kind_of_token(self):
+        file = self.dir / "federated"
+        file.write_text("JWT.SECRET")
+        connection = f"AccountName=acct;AccountKey=a2V5a2V5;BlobEndpoint={self.azure.endpoint}"
+        for number, (more, who) in enumerate((
+            ({"AZURE_CLIENT_SECRET": "THEsecret~1", "AZURE_STORAGE_KEY": "a2V5a2V5"}, "service principal "),
+            ({"AZURE_FEDERATED_TOKEN_FILE": str(file), "AZURE_STORAGE_CONNECTION_STRING": connection},
+             "workload identity "))):
+            self.dest = self.dir / str(number)
+            self.staged(**self.entra, **more)
+            self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **self.entra, **more), 0)
+            self.assertIn(": " + who + CLIENT, self.output.splitlines()[0])
+
     def test_the_order(self):
+        self.azure.keys = True
         both = {**self.entra, **self.imds, "AZURE_CLIENT_SECRET": "THEsecret~1"}
         for more, word in (({}, "service principal " + CLIENT),
                            ({"AZCOPY_AUTO_LOGIN_TYPE": "MSI"}, "managed identity " + CLIENT),
