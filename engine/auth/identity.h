@@ -57,8 +57,8 @@ class Identity {
   // Numbers the proofs: noted by the client before it signs.
   virtual unsigned generation() const { return 0; }
 
-  // The store refused the proof of a request (by its dialect: mostly 401) signed with proof `generation`. True: another proof is
-  // there or on its way, so once more. Never blocks.
+  // The store refused the proof of a request (by its dialect: mostly 401) signed with proof
+  // `generation`. True: another proof is there or on its way, so once more. Never blocks.
   virtual bool renew(unsigned generation) const {
     (void)generation;
     return false;
