@@ -26,7 +26,7 @@ struct ExchangeAnswer {
 };
 
 // One attempt; blocks for `timeout_s` at most. Thread-safe. Any status is an answer. Errors:
-// kTransfer if there was none; messages are redacted.
+// kTransfer if there was none, kSource if a proxy refuses and would again; messages are redacted.
 using Exchange = std::function<Result<ExchangeAnswer>(const ExchangeRequest&)>;
 
 }  // namespace stage_model::auth

@@ -12,7 +12,8 @@ namespace {
 constexpr double kMaxPause = 10;
 
 bool not_now(const Result<ExchangeAnswer>& answer) {
-  return !answer || answer->status == 429 || answer->status >= 500;
+  if (!answer) return answer.error().code == ExitCode::kTransfer;
+  return answer->status == 429 || answer->status >= 500;
 }
 
 double asked_pause(const Result<ExchangeAnswer>& answer) {

@@ -32,6 +32,25 @@ void set(CURL* easy, CURLoption option, T value) {
   curl_easy_setopt(easy, option, value);
 }
 
+constexpr int kWantsProxyLogin = 407;  // only proxies say so
+
+Outcome by_the_proxy(Outcome out, long status) {
+  out.kind = Kind::kProxy;
+  out.by_proxy = true;
+  out.response.status = static_cast<int>(status);
+  out.detail = proxy_answer(status);
+  return out;
+}
+
+long port_of(const std::string& origin) {
+  const std::size_t host = origin.find("://");
+  const std::size_t colon = origin.rfind(':');
+  if (host == std::string::npos || colon == host || origin.find(']', colon) != std::string::npos) {
+    return origin.starts_with("https") ? 443 : 80;
+  }
+  return static_cast<long>(parse_number(std::string_view(origin).substr(colon + 1)).value_or(0));
+}
+
 bool answered(int status) { return status >= 200; }
 bool good(int status) { return status >= 200 && status < 300; }
 
@@ -85,7 +104,12 @@ Attempt::Attempt(const auth::Request& request, const Expected& expected, const O
   if (!environment.ca_file.empty()) set(easy_, CURLOPT_CAINFO, environment.ca_file.c_str());
   // Both always set, so that libcurl does not read the environment by rules of its own.
   const std::string scheme = request.origin.substr(0, request.origin.find(':'));
-  set(easy_, CURLOPT_PROXY, environment.proxy_for(scheme).c_str());
+  const std::string proxy = environment.proxy_for(scheme);
+  if (!proxy.empty()) {
+    proxy_port_ = port_of("http://" + host_of_proxy(proxy));
+    if (proxy_port_ == port_of(request.origin)) proxy_port_ = 0;
+  }
+  set(easy_, CURLOPT_PROXY, proxy.c_str());
   set(easy_, CURLOPT_NOPROXY, environment.no_proxy.c_str());
 
   set(easy_, CURLOPT_HEADERFUNCTION, &Attempt::on_header);
@@ -263,11 +287,26 @@ std::string Attempt::primary_ip() const {
   return ip == nullptr ? "" : ip;
 }
 
+// libcurl before 8.7 tells only which port it connected to.
+bool Attempt::by_proxy() const {
+  long tunnel_status = 0;
+  curl_easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &tunnel_status);
+#if LIBCURL_VERSION_NUM >= 0x080700
+  long used = 0;
+  curl_easy_getinfo(easy_, CURLINFO_USED_PROXY, &used);
+  if (used != 0) return true;
+#endif
+  long port = 0;
+  curl_easy_getinfo(easy_, CURLINFO_PRIMARY_PORT, &port);
+  return tunnel_status != 0 || (port != 0 && port == proxy_port_);
+}
+
 Outcome Attempt::finish_stalled(const Options& options) {
   Outcome out;
   out.kind = Kind::kStall;
   out.received = received_;
   out.ip = primary_ip();
+  out.by_proxy = by_proxy();
   out.detail = response_.status == 0
                    ? fmt::format("no answer within {} s", options.low_speed_window_s)
                    : fmt::format("fewer than {} bytes in {} s", options.low_speed_bytes,
@@ -279,6 +318,7 @@ Outcome Attempt::finish(CURLcode code, const Options& options, const Dialect& di
   Outcome out;
   out.received = received_;
   out.ip = primary_ip();
+  out.by_proxy = by_proxy();
   out.detail = redact(error_[0] != '\0' ? error_ : curl_easy_strerror(code));
 
   long connect_status = 0;
@@ -287,6 +327,8 @@ Outcome Attempt::finish(CURLcode code, const Options& options, const Dialect& di
   if (answered(response_.status) && !good(response_.status)) {
     // An error answer: what it says counts more than how its body ended.
     out.response = std::move(response_);
+    if (out.response.status == kWantsProxyLogin)
+      return by_the_proxy(std::move(out), kWantsProxyLogin);
     out.kind = dialect.classify(out.response);
     out.detail = fmt::format("HTTP {}", out.response.status);
     return out;
@@ -298,9 +340,7 @@ Outcome Attempt::finish(CURLcode code, const Options& options, const Dialect& di
     return out;
   }
   if (code != CURLE_OK && connect_status >= 300) {
-    out.kind = Kind::kProxy;
-    out.detail = fmt::format("it answers HTTP {}", connect_status);
-    return out;
+    return by_the_proxy(std::move(out), connect_status);
   }
   if (code == CURLE_WRITE_ERROR && !expected_.ranged && expected_.max_body == 0 && body_begun_) {
     out.response = std::move(response_);
@@ -314,6 +354,7 @@ Outcome Attempt::finish(CURLcode code, const Options& options, const Dialect& di
       return out;
     case CURLE_COULDNT_RESOLVE_PROXY:
       out.kind = Kind::kProxy;
+      out.by_proxy = true;
       out.detail = "its name cannot be resolved";
       return out;
     case CURLE_PEER_FAILED_VERIFICATION:

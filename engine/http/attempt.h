@@ -32,6 +32,7 @@ struct Outcome {
   std::uint64_t received = 0;  // ranged: good bytes in target, from its start
   std::string detail;          // redacted
   std::string ip;
+  bool by_proxy = false;  // as far as libcurl says
   Response response;
 };
 
@@ -70,8 +71,10 @@ class Attempt {
   std::size_t body(std::string_view data);
   bool refuse(Kind kind, std::string detail);  // false, for a callback to pass on
   std::string primary_ip() const;
+  bool by_proxy() const;
 
   CURL* easy_ = nullptr;
+  long proxy_port_ = 0;  // of the proxy that may be used, if it is another than the server's
   curl_slist* header_list_ = nullptr;
   char error_[CURL_ERROR_SIZE] = {};
   Expected expected_;

@@ -63,13 +63,6 @@ std::string host_of(const std::string& origin) {
   return at == std::string::npos ? origin : origin.substr(at + 3);
 }
 
-// Host of a proxy's URL, without the user and password that it may hold.
-std::string proxy_host(std::string proxy) {
-  if (const auto at = proxy.find("://"); at != std::string::npos) proxy.erase(0, at + 3);
-  if (const auto at = proxy.rfind('@'); at != std::string::npos) proxy.erase(0, at + 1);
-  return proxy.substr(0, proxy.find('/'));
-}
-
 }  // namespace
 
 class Client::Loop {
@@ -327,7 +320,7 @@ class Client::Loop {
       return;
     }
     // An error answer too shows that name and network are right.
-    if (outcome.response.status != 0) ever_succeeded_ = true;
+    if (outcome.response.status != 0 && outcome.kind != Kind::kProxy) ever_succeeded_ = true;
     if (outcome.kind == Kind::kRefused && go_elsewhere(*job, outcome)) {
       waiting_.push_front(std::move(job));
       return;
@@ -390,9 +383,12 @@ class Client::Loop {
       case Kind::kServer:
         counter = &retries_server_;
         break;
+      case Kind::kProxy:
+        if (proxy_refuses(outcome.response.status)) return false;
+        counter = &retries_reset_;
+        break;
       case Kind::kReset:
       case Kind::kDns:
-      case Kind::kProxy:
         counter = &retries_reset_;
         break;
       case Kind::kStall:
@@ -425,7 +421,7 @@ class Client::Loop {
     failure.host = host_of(origin);
     failure.ip = std::move(outcome.ip);
     const std::string scheme = origin.substr(0, origin.find(':'));
-    if (failure.kind == Kind::kProxy) failure.proxy = proxy_host(environment_.proxy_for(scheme));
+    if (outcome.by_proxy) failure.proxy = host_of_proxy(environment_.proxy_for(scheme));
     failure.detail = std::move(outcome.detail);
     failure.attempts = job->attempts;
     failure.response = std::move(outcome.response);

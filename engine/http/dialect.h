@@ -41,7 +41,7 @@ struct Failure {
   std::string what;    // "blob llama/x.bin", "the list of container c"
   std::string host;    // host[:port]
   std::string ip;      // connected to; may be empty
-  std::string proxy;   // host of the proxy in use; may be empty
+  std::string proxy;   // host of the proxy in use, if it is known that one is
   std::string detail;  // redacted, from libcurl or the checks here
   unsigned attempts = 0;
   Response response;  // of the last attempt; status 0 if there was none

@@ -54,4 +54,19 @@ Environment read_environment(const std::map<std::string, std::string>& variables
   return out;
 }
 
+std::string host_of_proxy(std::string proxy) {
+  if (const auto at = proxy.find("://"); at != std::string::npos) proxy.erase(0, at + 3);
+  if (const auto at = proxy.rfind('@'); at != std::string::npos) proxy.erase(0, at + 1);
+  return proxy.substr(0, proxy.find('/'));
+}
+
+std::string proxy_answer(long status) {
+  if (status == 407) return "it wants another user and password (HTTP 407)";
+  return "it answers HTTP " + std::to_string(status);
+}
+
+bool proxy_refuses(long status) {
+  return status >= 400 && status < 500 && status != 408 && status != 429;
+}
+
 }  // namespace stage_model::http

@@ -89,11 +89,20 @@ Result<auth::ExchangeAnswer> exchange(const Environment& environment,
   set(CURLOPT_WRITEDATA, &receiver);
 
   const CURLcode code = curl_easy_perform(easy.get());
+  long tunnel_status = 0;
+  curl_easy_getinfo(easy.get(), CURLINFO_HTTP_CONNECTCODE, &tunnel_status);
+  long status = 0;
+  curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  if (status == 407) tunnel_status = status;  // only proxies say so
+  if (tunnel_status >= 300) {
+    return fail(proxy_refuses(tunnel_status) ? ExitCode::kSource : ExitCode::kTransfer,
+                fmt::format("the proxy {} does not let us through: {}; check https_proxy and "
+                            "no_proxy",
+                            host_of_proxy(proxy), proxy_answer(tunnel_status)));
+  }
   if (code != CURLE_OK) {
     return fail(ExitCode::kTransfer, redact(error[0] != '\0' ? error : curl_easy_strerror(code)));
   }
-  long status = 0;
-  curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
   receiver.answer.status = static_cast<int>(status);
   return std::move(receiver.answer);
 }

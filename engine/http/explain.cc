@@ -29,8 +29,10 @@ std::string reason(const Failure& failure) {
           place(failure), failure.response.status);
     case Kind::kServer:
       return failure.response.status >= 400
-                 ? fmt::format("{} answers HTTP {}: the service is in trouble, try later",
-                               place(failure), failure.response.status)
+                 ? fmt::format(
+                       "{} answers HTTP {}: {} in trouble, try later", place(failure),
+                       failure.response.status,
+                       failure.proxy.empty() ? "the service is" : "the proxy or the service is")
                  : fmt::format("{}: {}", place(failure), failure.detail);
     case Kind::kReset:
       return fmt::format("no lasting connection to {}: {}", place(failure), failure.detail);

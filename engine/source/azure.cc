@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <tuple>
 #include <utility>
@@ -162,23 +161,11 @@ class Azure final : public Source {
   AzureDialect dialect_;
 };
 
-// Sovereign clouds log in at hosts of their own.
-std::string authority_of(const std::string& origin) {
-  static constexpr std::array<std::pair<std::string_view, const char*>, 2> kClouds = {{
-      {".core.usgovcloudapi.net", "https://login.microsoftonline.us"},
-      {".core.chinacloudapi.cn", "https://login.chinacloudapi.cn"},
-  }};
-  for (const auto& [suffix, authority] : kClouds) {
-    if (origin.ends_with(suffix)) return authority;
-  }
-  return "https://login.microsoftonline.com";
-}
-
 // Tokens are not sent in clear, except to this machine, where only tests and tunnels listen; those
 // that no variable speaks of are not even asked for then.
 auth::AzureSurroundings surroundings(const std::string& origin, const Variables& variables) {
   auth::AzureSurroundings out;
-  out.authority = authority_of(origin);
+  out.authority = azure_authority(origin);
   out.implicit = origin.starts_with("https://");
   if (auth::is_safe_for_secrets(origin)) {
     out.exchange = http::make_exchange(http::read_environment(variables));

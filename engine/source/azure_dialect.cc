@@ -78,7 +78,12 @@ std::string AzureDialect::advice(const http::Failure& failure, const std::string
            "AZURE_STORAGE_KEY, or log in (stage-engine --whoami URL says what was looked for)";
   }
   if (code == "BlobArchived") return "the blob is archived: bring it back to Hot or Cool first";
-  if (status == 404) return "not found: deleted since it was listed, or a wrong URL";
+  // Where the name of an unknown account leads to a server at all: an emulator, a private endpoint.
+  if (code == "ResourceNotFound" || code == "AccountNotFound") {
+    return fmt::format("there is no account '{}' at this endpoint: check the URL", account_);
+  }
+  if (code == "BlobNotFound") return "there is no such blob: deleted since it was listed?";
+  if (status == 404) return "not found: is this the endpoint of a blob service?";
   if (status == 401 || status == 403) return advice_for_denied(failure, code);
   if (code == "InvalidQueryParameterValue" || code == "InvalidUri" || status == 400) {
     return "the request is not understood: is this the endpoint of a blob service?";
@@ -92,6 +97,13 @@ std::optional<Error> AzureDialect::explain(const http::Failure& failure) const {
                  fmt::format("{}: the name {} cannot be resolved: is '{}' the right storage "
                              "account, and does this node's DNS work?",
                              failure.what, failure.host, account_)};
+  }
+  if (failure.kind == http::Kind::kTls && failure.host.find(".privatelink.") != std::string::npos) {
+    return Error{ExitCode::kSource,
+                 fmt::format("{}: no trusted connection to {}: use the account's ordinary name, "
+                             "without privatelink: the certificate is for that one, and the "
+                             "network's DNS leads it to the private endpoint",
+                             failure.what, failure.host)};
   }
   const int status = failure.response.status;
   if (failure.kind != http::Kind::kRefused || (status >= 300 && status < 400)) return std::nullopt;

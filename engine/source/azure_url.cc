@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "engine/auth/azure_connection_string.h"
@@ -216,6 +217,18 @@ bool is_azure_url(std::string_view url, const Variables& variables) {
   // only.
   const bool emulator = endpoint && (endpoint->path.size() > 1 || !endpoint->port.empty());
   return emulator && endpoint->origin() == parts->origin();
+}
+
+std::string azure_authority(const std::string& origin) {
+  static constexpr std::array<std::pair<std::string_view, const char*>, 2> kClouds = {{
+      {".core.usgovcloudapi.net", "https://login.microsoftonline.us"},
+      {".core.chinacloudapi.cn", "https://login.chinacloudapi.cn"},
+  }};
+  const auto url = auth::parse_url(origin);
+  for (const auto& [suffix, authority] : kClouds) {
+    if (url && url->host.ends_with(suffix)) return authority;
+  }
+  return "https://login.microsoftonline.com";
 }
 
 Result<AzureUrl> parse_azure_url(std::string_view url, const Variables& variables) {

@@ -30,6 +30,10 @@ struct AzureUrl {
 // az:// URLs.
 bool is_azure_url(std::string_view url, const std::map<std::string, std::string>& variables);
 
+// Where the cloud of a blob endpoint logs in: "https://login.microsoftonline.com", or the one of a
+// sovereign cloud.
+std::string azure_authority(const std::string& origin);
+
 // Errors: kUsage for the form, kSource where variables contradict it. Messages hold no query.
 Result<AzureUrl> parse_azure_url(std::string_view url,
                                  const std::map<std::string, std::string>& variables);

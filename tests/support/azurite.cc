@@ -79,16 +79,32 @@ void Azurite::call(const std::string& method, const std::string& path,
   upload(request, body);
 }
 
-std::string Azurite::sas(const std::string& container, const std::string& permissions,
-                         const std::string& starts, const std::string& expires) {
-  const std::string text = fmt::format("{}\n{}\n{}\n/blob/{}/{}\n\n\n\n{}\nc\n\n\n\n\n\n\n",
-                                       permissions, starts, expires, kAccount, container, kVersion);
-  auth::Query query = {{"sv", kVersion}, {"sr", "c"}, {"sp", permissions}};
+namespace {
+
+// `resource`: "c" or "b", and its path.
+std::string sign(const char* resource, const std::string& path, const std::string& permissions,
+                 const std::string& starts, const std::string& expires) {
+  const std::string text =
+      fmt::format("{}\n{}\n{}\n/blob/{}/{}\n\n\n\n{}\n{}\n\n\n\n\n\n\n", permissions, starts,
+                  expires, Azurite::kAccount, path, kVersion, resource);
+  auth::Query query = {{"sv", kVersion}, {"sr", resource}, {"sp", permissions}};
   if (!starts.empty()) query.emplace_back("st", starts);
   if (!expires.empty()) query.emplace_back("se", expires);
-  query.emplace_back("sig",
-                     auth::base64_encode(auth::hmac_sha256(*auth::base64_decode(key()), text)));
+  query.emplace_back(
+      "sig", auth::base64_encode(auth::hmac_sha256(*auth::base64_decode(Azurite::key()), text)));
   return auth::format_query(query);
+}
+
+}  // namespace
+
+std::string Azurite::sas(const std::string& container, const std::string& permissions,
+                         const std::string& starts, const std::string& expires) {
+  return sign("c", container, permissions, starts, expires);
+}
+
+std::string Azurite::sas_of_blob(const std::string& container, const std::string& blob,
+                                 const std::string& expires) {
+  return sign("b", container + "/" + blob, "r", "", expires);
 }
 
 }  // namespace stage_model::test

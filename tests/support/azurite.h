@@ -33,6 +33,9 @@ class Azurite {
   // A SAS of a container; times in ISO form, "" for none.
   static std::string sas(const std::string& container, const std::string& permissions,
                          const std::string& starts, const std::string& expires);
+  // One that reads a single blob.
+  static std::string sas_of_blob(const std::string& container, const std::string& blob,
+                                 const std::string& expires);
 
  private:
   void call(const std::string& method, const std::string& path,

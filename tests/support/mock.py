@@ -27,7 +27,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.requests.append((self.command, self.path, dict(self.headers), self.body))
         self.server.service.answer(self)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_any
+    do_GET = do_HEAD = do_POST = do_PUT = do_CONNECT = do_any
 
     def reply(self, status, body=b"", headers=()):
         if isinstance(body, (dict, list)):

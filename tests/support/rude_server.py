@@ -9,6 +9,8 @@ Plain objects: GET /object/KEY/SIZE/RULE[/RULE...]
   The object has SIZE bytes; byte i is i mod 251. Requests under KEY are counted; a RULE is
   NAME[:ARG...][*COUNT]. Each rule holds for its next COUNT requests (no COUNT: for all the rest),
   then the following one; after the last one requests are answered well.
+As a proxy (CONNECT, or a whole URL as the target) it refuses: to refuse-407.example with 407, else
+with 502.
 GET /log/KEY: one line per request: connection number, Range, If-Match, Authorization (yes/no).
 
 Azure: /acct/CONTAINER..., see the table CONTAINERS. The container "busy-RULE..." applies a rule to
@@ -87,6 +89,8 @@ class Connection:
             headers[name.lower()] = value.strip()
         path, _, query = target.partition("?")
         query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        if not target.startswith("/"):
+            return self.proxy(method, target)
         if path.startswith("/log/"):
             with lock:
                 body = "\n".join(logs.get(path[5:], [])).encode()
@@ -134,6 +138,12 @@ class Connection:
                 f"{'yes' if 'authorization' in headers else 'no'}"
             )
         return number
+
+    def proxy(self, method, target):
+        """Refuses: "refuse-407.example" with 407."""
+        host = target.removeprefix("http://")
+        self.answer(int(host[7:10]) if host.startswith("refuse-") else 502, {}, b"<html>proxy</html>")
+        return method != "CONNECT"
 
     def object(self, key, size, rules, headers):
         rule, *args = choose_rule(rules, self.count(key, headers))

@@ -232,11 +232,19 @@ class HfTest(EngineTest):
         self.stage("hf://old/name")
         self.assertFails(3, "redirects in a loop")
 
-    def test_a_second_run_asks_for_no_file(self):
-        self.staged()
-        before = len(self.paths("/resolve/"))
-        self.staged()
-        self.assertEqual(len(self.paths("/resolve/")), before)
+    def test_a_second_run_of_the_same_commit_asks_for_no_file(self):
+        for ranks in (1, 3):
+            self.dest = self.dir / f"of-{ranks}"
+            self.staged(ranks=ranks)
+            before, served = len(self.hub.requests), len(self.hub.cdn.requests)
+            self.staged(ranks=ranks)
+            # Which commit it is, and that commit's list, by one rank: no file is asked for.
+            asked = [path for _, path, _, _ in self.hub.requests[before:]]
+            self.assertEqual(asked[0], "/api/models/org/model/revision/main")
+            self.assertEqual({path.split("?")[0] for path in asked[1:]},
+                             {f"/api/models/org/model/tree/{self.commit}"})
+            self.assertEqual(len(asked), len(set(asked)), asked)
+            self.assertEqual(len(self.hub.cdn.requests), served)
 
     def test_a_new_commit_moves_only_the_files_that_changed(self):
         self.staged()

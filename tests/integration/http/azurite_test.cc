@@ -142,6 +142,28 @@ TEST_F(AzuriteSource, AMissingContainerIsNamed) {
                                  HasSubstr("HTTP 404 ContainerNotFound, request id ")));
 }
 
+TEST_F(AzuriteSource, AnAccountThatIsNotThereIsNamed) {
+  const std::string host = azurite().endpoint().substr(0, azurite().endpoint().rfind('/'));
+  use_key();
+  for (const bool sas : {false, true}) {
+    if (sas) use_sas(test::Azurite::sas(container_, "rl", "", in(600)));
+    variables_["AZURE_STORAGE_BLOB_ENDPOINT"] = host;
+    const auto source = open_azure("az://nosuch/" + container_ + "/m/", variables_, options_, 5000);
+    EXPECT_THAT(test::error_of(test::list(source), secrets()),
+                AllOf(HasSubstr("there is no account 'nosuch' at this endpoint: check the URL"),
+                      HasSubstr("HTTP 404 ResourceNotFound, request id ")));
+  }
+}
+
+// By a HEAD, which has no body that could say so.
+TEST_F(AzuriteSource, ABlobThatIsNotThereIsNamed) {
+  const std::string sas = test::Azurite::sas_of_blob(container_, "gone", in(600));
+  use_sas(sas);
+  EXPECT_THAT(error("gone"), HasSubstr("object 'gone': there is no such blob"));
+  azurite().put(container_, "gone", "data");
+  EXPECT_TRUE(list("gone"));
+}
+
 TEST_F(AzuriteSource, AWrongAccountIsNamed) {
   use_key();
   const auto source =

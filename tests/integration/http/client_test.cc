@@ -369,6 +369,61 @@ TEST_F(HttpClient, AProxyFromTheVariablesIsUsedAndNamed) {
   EXPECT_THAT(response.error().message, testing::Not(HasSubstr("SECRET")));
 }
 
+// A2: what the proxy itself answers is named as the proxy's.
+TEST_F(HttpClient, AProxyThatRefusesIsNamed) {
+  environment_.no_proxy = "";
+  std::string proxy = server().origin();
+  const std::string host = proxy.substr(7);
+  proxy.insert(7, "user:SECRET@");
+  environment_.http_proxy = environment_.https_proxy = proxy;
+  const auto error = [this](const std::string& origin) {
+    make();
+    auth::Request request;
+    request.origin = origin;
+    request.path = "/x";
+    const auto response = client_->perform(request, "list", 100);
+    EXPECT_FALSE(response);
+    const std::string message = response ? "no error" : response.error().message;
+    EXPECT_THAT(message, testing::Not(HasSubstr("SECRET")));
+    return message;
+  };
+  const std::string refuses = ": the proxy " + host + " does not let us through: ";
+  for (const char* scheme : {"http", "https"}) {
+    EXPECT_THAT(error(std::string(scheme) + "://refuse-407.example"),
+                HasSubstr("list" + refuses + "it wants another user and password (HTTP 407)"));
+  }
+  EXPECT_THAT(error("https://refuse-403.example"),
+              HasSubstr("list" + refuses + "it answers HTTP 403"));
+  EXPECT_THAT(error("https://refuse-502.example"),
+              HasSubstr("list after 5 attempts" + refuses + "it answers HTTP 502"));
+  options_.max_retries = 0;
+  EXPECT_THAT(error("http://refuse-502.example"),
+              HasSubstr("by proxy " + host + " answers HTTP 502: the proxy or the service is"));
+}
+
+// A2: hosts and their parents, addresses and networks.
+TEST_F(HttpClient, NoProxyIsHonoured) {
+  environment_.http_proxy = server().origin();
+  options_.max_retries = 0;
+  const std::string port = server().origin().substr(server().origin().rfind(':'));
+  const auto direct = [&](const std::string& no_proxy, const std::string& host) {
+    environment_.no_proxy = no_proxy;
+    make();
+    auth::Request request;
+    request.origin = "http://" + host + port;
+    request.path = "/log/none";
+    return client_->perform(request, "list", 100).has_value();
+  };
+  EXPECT_TRUE(direct("127.0.0.0/8", "127.0.0.1"));
+  EXPECT_TRUE(direct("10.0.0.0/8,127.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(direct("10.0.0.0/8,127.0.1.0/24", "127.0.0.1"));
+  EXPECT_TRUE(direct(".store.localhost", "acct.store.localhost"));
+  EXPECT_TRUE(direct("example.com, store.localhost", "acct.store.localhost"));
+  EXPECT_FALSE(direct("example.com,other.localhost", "acct.store.localhost"));
+  EXPECT_TRUE(direct("*", "acct.store.localhost"));
+  EXPECT_FALSE(direct("", "127.0.0.1"));
+}
+
 TEST_F(HttpClient, AnUntrustedCertificateIsNamedAndABundleHelps) {
   char directory[] = "/tmp/stage-tls-XXXXXX";
   ASSERT_NE(mkdtemp(directory), nullptr);

@@ -10,11 +10,21 @@ import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../support"))
 from azure_mock import Azure  # noqa: E402
-from mock import EngineTest  # noqa: E402
+from mock import EngineTest, Service  # noqa: E402
 
 FILES = {"m/a.bin": random.Random(2).randbytes(700_001), "m/b": b"b" * 1000}
 STAGED = {name.removeprefix("m/"): data for name, data in FILES.items()}
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "99999999-8888-7777-6666-555555555555"
+
+
+class Proxy(Service):
+    """Notes what it is asked for, and refuses."""
+
+    status = 407
+
+    def answer(self, handler):
+        handler.close_connection = True
+        handler.reply(self.status, b"<html>proxy</html>")
 
 
 class IdentityTest(EngineTest):
@@ -166,6 +176,36 @@ echo '{{"accessToken": "{token}", "expires_on": 4102444800, "expiresOn": "2100-0
             self.staged(**self.entra, **more)
             self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **self.entra, **more), 0)
             self.assertIn(": " + who + CLIENT, self.output.splitlines()[0])
+
+    def test_each_cloud_logs_in_at_its_own_host_and_a_proxy_that_refuses_is_named(self):
+        proxy = self.service(Proxy())
+        port = proxy.server.server_address[1]
+        env = {"AZURE_TENANT_ID": TENANT, "AZURE_CLIENT_ID": CLIENT, "AZURE_CLIENT_SECRET": "THEsecret~1",
+               "AZURE_STORAGE_BLOB_ENDPOINT": "", "no_proxy": "",
+               "https_proxy": f"http://me:proxySECRET@127.0.0.1:{port}"}
+        for domain, login in (("core.windows.net", "login.microsoftonline.com"),
+                              ("core.chinacloudapi.cn", "login.chinacloudapi.cn"),
+                              ("core.usgovcloudapi.net", "login.microsoftonline.us")):
+            code = self.engine("--whoami", f"https://acct.blob.{domain}/models/", **env)
+            self.assertEqual(code, 3, self.output)
+            self.assertIn(f"Entra ID (https://{login}) cannot be reached: the proxy 127.0.0.1:{port} does not "
+                          "let us through: it wants another user and password (HTTP 407)", self.output)
+            self.assertNotIn("SECRET", self.output)
+            self.assertEqual([path for _, path, _, _ in proxy.requests][-1], f"{login}:443")
+        self.assertEqual(len(proxy.requests), 3)
+        proxy.status = 502
+        del env["AZURE_CLIENT_SECRET"]
+        code = self.engine("--max-retries", "0", "https://acct.blob.core.windows.net/models/", self.dest,
+                           **env, AZURE_STORAGE_SAS_TOKEN="sv=2021-08-06&sp=rl&sig=THEsecret")
+        self.assertEqual(code, 5, self.output)
+        self.assertIn(f"the proxy 127.0.0.1:{port} does not let us through: it answers HTTP 502", self.output)
+        self.assertNotIn("SECRET", self.output)
+
+    def test_imds_is_never_asked_by_a_proxy_that_answers_for_it(self):
+        proxy = self.service(Proxy())
+        proxy.status = 502
+        self.staged(http_proxy=proxy.origin, https_proxy=proxy.origin, all_proxy=proxy.origin, **self.imds)
+        self.assertEqual(proxy.requests, [])
 
     def test_the_order(self):
         self.azure.keys = True

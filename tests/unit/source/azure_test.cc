@@ -134,6 +134,34 @@ TEST(SourceAzureUrl, LongForm) {
   EXPECT_EQ(good("https://acct.blob.core.chinacloudapi.cn/models/").account, "acct");
 }
 
+TEST(SourceAzureUrl, EachCloudLogsInAtItsOwnHost) {
+  const auto authority = [](const char* url, const Variables& variables = {}) {
+    return azure_authority(good(url, variables).origin);
+  };
+  EXPECT_EQ(authority("az://acct/models/"), "https://login.microsoftonline.com");
+  EXPECT_EQ(authority("https://acct.blob.core.windows.net/models/"),
+            "https://login.microsoftonline.com");
+  EXPECT_EQ(authority("https://acct.blob.core.chinacloudapi.cn/models/"),
+            "https://login.chinacloudapi.cn");
+  EXPECT_EQ(authority("https://acct.blob.core.usgovcloudapi.net:443/models/"),
+            "https://login.microsoftonline.us");
+  EXPECT_EQ(authority("https://acct.privatelink.blob.core.usgovcloudapi.net/models/"),
+            "https://login.microsoftonline.us");
+  EXPECT_EQ(authority("az://acct/models/",
+                      {{"AZURE_STORAGE_BLOB_ENDPOINT", "https://acct.dfs.core.usgovcloudapi.net"}}),
+            "https://login.microsoftonline.us");
+  EXPECT_EQ(authority("https://acct.blob.core.windows.net.evil.chinacloudapi.cn/models/"),
+            "https://login.microsoftonline.com");
+}
+
+TEST(SourceAzureUrl, PrivateEndpointsUnderNamesOfTheSite) {
+  const AzureUrl url = good("az://acct/models/x",
+                            {{"AZURE_STORAGE_BLOB_ENDPOINT", "https://blob.models.corp.example/"}});
+  EXPECT_EQ(url.origin, "https://blob.models.corp.example");
+  EXPECT_EQ(url.base, "");
+  EXPECT_EQ(url.account, "acct");
+}
+
 TEST(SourceAzureUrl, Emulators) {
   const AzureUrl url = good("http://127.0.0.1:10000/devstoreaccount1/models/x/");
   EXPECT_EQ(url.account, "devstoreaccount1");

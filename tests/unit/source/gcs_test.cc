@@ -39,7 +39,9 @@ TEST(SourceGcsList, Hashes) {
   const auto kind = [](const std::string& fields) {
     return parse(item(fields))->entries.at(0).hash.kind;
   };
-  EXPECT_EQ(kind(R"(, "md5Hash": "XrY7u+Ae7tCTyyK7j1rNww==", "crc32c": "yZRlqg==")"), Kind::kMd5);
+  EXPECT_EQ(kind(R"(, "md5Hash": "XrY7u+Ae7tCTyyK7j1rNww==", "crc32c": "yZRlqg==")"),
+            Kind::kCrc32c);
+  EXPECT_EQ(kind(R"(, "md5Hash": "XrY7u+Ae7tCTyyK7j1rNww==", "crc32c": "short")"), Kind::kMd5);
   EXPECT_EQ(kind(R"(, "md5Hash": "short", "crc32c": "yZRlqg==")"), Kind::kCrc32c);
   EXPECT_EQ(kind(R"(, "crc32c": "yZRl")"), Kind::kNone);
   EXPECT_EQ(kind(""), Kind::kNone);
