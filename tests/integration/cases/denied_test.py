@@ -104,7 +104,7 @@ class DeniedTest(CaseTest):
 
         self.store.before = before
         self.stage("--chunk-size", "64KiB", ranks=3)
-        said = self.refused(3, "this node's clock is wrong: here 2",
+        said = self.refused(3, "the clock of node n", " is wrong: here 2",
                             "at the server " + time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(date)))
         self.assertRegex(said, r"^stage-engine: n[012]: ")
 
