@@ -17,7 +17,7 @@ std::string text_of(const element& parent, const char* name) {
   return parent[name].get(value) == simdjson::SUCCESS ? std::string(value) : std::string();
 }
 
-// The crc32c, which every object has: composite ones have no MD5, and it is checked ten times faster.
+// The crc32c, which every object has (composite ones have no MD5) and which takes less time.
 plan::StoreHash hash_of(const element& item) {
   using Kind = plan::StoreHash::Kind;
   const auto crc32c = auth::base64_decode(text_of(item, "crc32c"));  // big-endian

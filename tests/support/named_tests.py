@@ -9,6 +9,9 @@ In backticks (not in fenced code) these name tests:
   `test::test_case`                      a function of the script that ctest runs as "test"
   `test::*`                              all that ctest runs as "test"
 
+In a table that begins with "identity", each cell behind the first must name a test and say against what
+((real), (own) or (rude)), or another row ("as SAS") or column ("the same as list"), or be "–".
+
 Anything else in backticks is left alone. Where tests are not built, as in a sanitizer's tree, nothing
 can be said: exit code 77, which ctest takes for "skipped".
 """
@@ -61,6 +64,33 @@ def named_in(text):
                     yield number, word
 
 
+def conformance_tables(text):
+    """Each table's rows: lists of (line number, cells), the header first."""
+    tables = []
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else [""]
+        if cells[0] == "identity":
+            tables.append([])
+        inside = cells[0] == "identity" or (inside and cells[0] != "")
+        if inside and not cells[0].startswith("-"):
+            tables[-1].append((number, cells))
+    return tables
+
+
+def unfounded_cells(text):
+    """(line number, cell) of the conformance tables' cells that show nothing."""
+    for (_, columns), *rows in conformance_tables(text):
+        others = {f"as {cells[0]}" for _, cells in rows} | {f"the same as {name}" for name in columns}
+        for number, cells in rows:
+            for cell in cells[1:]:
+                words = re.findall(r"`([^`]+)`", cell)
+                shown = any(CXX.fullmatch(w) or SCRIPT.fullmatch(w) for w in words)
+                if not (shown and re.search(r"\((real|own|rude)\b", cell)) and cell != "–":
+                    if cell not in others or cell == f"as {cells[0]}":
+                        yield number, cell
+
+
 def exists(name, tests):
     script = SCRIPT.fullmatch(name)
     if not script:
@@ -84,7 +114,10 @@ def main():
         if not names:
             print(f"{file}: names no test")
         print(f"{file}: {len(names)} names, {len(missing)} of no test")
-        bad += len(missing) + (not names)
+        unfounded = list(unfounded_cells(pathlib.Path(file).read_text()))
+        for line, cell in unfounded:
+            print(f"{file}:{line}: shows nothing: {cell}")
+        bad += len(missing) + len(unfounded) + (not names)
     return 1 if bad else 0
 
 

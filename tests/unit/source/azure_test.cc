@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/auth/anonymous.h"
+#include "engine/source/azure_dialect.h"
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
 #include "engine/source/source.h"
@@ -160,6 +162,20 @@ TEST(SourceAzureUrl, PrivateEndpointsUnderNamesOfTheSite) {
   EXPECT_EQ(url.origin, "https://blob.models.corp.example");
   EXPECT_EQ(url.base, "");
   EXPECT_EQ(url.account, "acct");
+}
+
+// The certificate is for the ordinary name, which the network's DNS leads to the private address.
+TEST(SourceAzureDialect, APrivateNameWithTheWrongCertificateIsExplained) {
+  const AzureDialect dialect("acct", "models", std::make_shared<auth::Anonymous>());
+  http::Failure failure;
+  failure.kind = http::Kind::kTls;
+  failure.what = "list";
+  failure.host = "acct.privatelink.blob.core.windows.net";
+  const auto error = dialect.explain(failure);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("use the account's ordinary name, without privatelink"));
+  failure.host = "acct.blob.core.windows.net";
+  EXPECT_FALSE(dialect.explain(failure));
 }
 
 TEST(SourceAzureUrl, Emulators) {
