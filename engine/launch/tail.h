@@ -10,8 +10,7 @@ class Tail {
  public:
   void add(std::string_view text);
   // The last line with letters or digits in it (not a rule of dashes), printable, at most 200
-  // bytes;
-  // "" if there is none.
+  // bytes; "" if there is none.
   std::string last_line() const;
 
  private:

@@ -137,11 +137,8 @@ TEST(CpuList, AsSysfsWritesIt) {
 // In a thread of its own, whose affinity ends with it. The tree calls the first CPU that the test
 // may use "near", and there must be another one to be kept from.
 TEST(StayNear, NarrowsThisThreadAndThoseThatItStarts) {
-  cpu_set_t mine;
-  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
-  if (CPU_COUNT(&mine) < 2) GTEST_SKIP() << "one CPU";
-  int first = 0;
-  while (!CPU_ISSET(first, &mine)) ++first;
+  const int first = first_of_several_cpus();
+  if (first < 0) GTEST_SKIP() << "one CPU";
   const Sysfs sysfs;
   sysfs.numa(2, 4);
   std::thread([&] {

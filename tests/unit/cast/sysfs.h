@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,15 @@ namespace stage_model::cast {
 constexpr char kNoGid[] = "0000:0000:0000:0000:0000:0000:0000:0000";
 constexpr char kLinkLocal[] = "fe80:0000:0000:0000:0e42:a1ff:fe2b:0000";
 constexpr char kIpv4[] = "0000:0000:0000:0000:0000:ffff:0a00:0004";
+
+// The lowest CPU that this thread may use; -1: it has no other to be kept from.
+inline int first_of_several_cpus() {
+  cpu_set_t mine;
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_COUNT(&mine) < 2) return -1;
+  int first = 0;
+  while (!CPU_ISSET(first, &mine)) ++first;
+  return first;
+}
 
 class Sysfs {
  public:
