@@ -237,6 +237,7 @@ Result<std::unique_ptr<Source>> open_https(std::string_view text, const Variable
   if (manifest) text.remove_prefix(kManifestScheme.size());
   Result<auth::Url> url = auth::parse_url(text);
   if (!url) return tl::unexpected(url.error());
+  url->path = with_literal_hashes(url->path);
   if (Status status = check_plain_http(*url, !url->query.empty(), variables); !status) {
     return tl::unexpected(status.error());
   }

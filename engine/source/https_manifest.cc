@@ -35,7 +35,7 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
   const std::string_view size = take(line, '\t');
   const std::string_view hash = take(line, '\t');
   ManifestFile file;
-  Result<http::Place> place = http::follow(base, url);
+  Result<http::Place> place = http::follow(base, with_literal_hashes(url));
   if (!place) {
     return fail(ExitCode::kSource, "the URL is not usable (https, or relative to the manifest)");
   }
@@ -70,6 +70,19 @@ std::size_t common_directory(const std::vector<ManifestFile>& files) {
 }
 
 }  // namespace
+
+std::string with_literal_hashes(std::string_view url) {
+  const std::size_t path_end = std::min(url.find('?'), url.size());
+  std::string out;
+  for (std::size_t i = 0; i < url.size(); ++i) {
+    if (url[i] == '#' && i < path_end) {
+      out += "%23";
+    } else {
+      out += url[i];
+    }
+  }
+  return out;
+}
 
 std::string bytes_of_hex(std::string_view text, std::size_t size) {
   std::string out;

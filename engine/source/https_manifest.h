@@ -25,6 +25,10 @@ struct ManifestFile {
 Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
                                                        const http::Place& base);
 
+// '#' as it is sent: a byte of a name, as everywhere here (auth/url.h). libcurl would take it for
+// the begin of a fragment, leave the rest away, and bring another file. Not behind a '?'.
+std::string with_literal_hashes(std::string_view url);
+
 // Lower or upper case hex to raw bytes; "" if it is not `size` bytes of hex.
 std::string bytes_of_hex(std::string_view text, std::size_t size);
 

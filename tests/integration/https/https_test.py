@@ -73,6 +73,7 @@ class HttpsTest(EngineTest):
         (www / "one.bin").write_bytes(DATA)
         (www / "empty").write_bytes(b"")
         (www / "dir/a b%20c#d+e.bin").write_bytes(b"strange" * 9)
+        (www / "dir/a b%20c").write_bytes(b"another" * 9)
         (www / "dir/sub/x").write_bytes(DATA)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout",
                         cls.web / "key", "-out", cls.web / "cert", "-subj", "/CN=localhost",
@@ -139,6 +140,14 @@ class HttpsTest(EngineTest):
 
     def test_names_are_decoded_once(self):
         self.staged(f"{self.base}/dir/a%20b%2520c%23d+e.bin", {"a b%20c#d+e.bin": b"strange" * 9})
+
+    def test_a_hash_is_a_byte_of_the_name(self):
+        """Not where a fragment begins: then the file of the shorter name came under the longer one."""
+        name = "a b%20c#d+e.bin"
+        self.staged(f"{self.base}/dir/a%20b%2520c#d+e.bin", {name: b"strange" * 9})
+        for line in ("dir/a%20b%2520c#d+e.bin\t63", f"{self.base}/dir/a%20b%2520c#d+e.bin\t63"):
+            self.dest = self.dir / f"by-{len(line)}"
+            self.staged(self.manifest(line), {name: b"strange" * 9})
 
     def test_an_empty_file(self):
         self.staged(f"{self.base}/empty", {"empty": b""})
