@@ -51,6 +51,13 @@ struct Found {
   bool ranges = false;
 };
 
+// What a login, a "not found" or the page about a file looks like when it comes as HTTP 200. A file
+// of a web server's own disk is served by ranges, whatever its type.
+bool is_page(const http::Headers& headers, std::string_view name) {
+  return http::header(headers, "content-type").starts_with("text/html") &&
+         !name.ends_with(".html") && !name.ends_with(".htm");
+}
+
 std::string version_of(const http::Headers& headers) {
   const std::string etag(http::header(headers, "etag"));
   if (!etag.empty()) return etag;
@@ -171,6 +178,13 @@ class Https final : public Source {
       if (!head) return tl::unexpected(answer.error());
       answer = std::move(head);
     }
+    if (is_page(answer->headers, path_)) {
+      return fail(ExitCode::kSource,
+                  what +
+                      ": the server answers with a web page (text/html), not with a file: does it "
+                      "want a login, or is the URL that of a page about the file? (models of "
+                      "Hugging Face: hf://ORG/NAME)");
+    }
     const auto size = http::parse_number(http::header(answer->headers, "content-length"));
     if (!size) return fail(ExitCode::kSource, what + ": the server does not say how large it is");
     if (*size > kMaxWhole) {
@@ -226,6 +240,12 @@ class Https final : public Source {
   HttpsDialect dialect_;
 };
 
+// libcurl's own refusal comes late and looks like a network in trouble.
+bool has_blanks(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; });
+}
+
 bool is_web_url(std::string_view url, const Variables&) {
   if (url.starts_with(kManifestScheme)) url.remove_prefix(kManifestScheme.size());
   return url.starts_with("https://") || url.starts_with("http://");
@@ -238,6 +258,11 @@ Result<std::unique_ptr<Source>> open_https(std::string_view text, const Variable
   Result<auth::Url> url = auth::parse_url(text);
   if (!url) return tl::unexpected(url.error());
   url->path = with_literal_hashes(url->path);
+  if (has_blanks(url->path) || has_blanks(url->query)) {
+    return fail(ExitCode::kUsage,
+                fmt::format("{}{}: a space or control character in the URL: write %20 for a space",
+                            url->origin(), show(url->path)));
+  }
   if (Status status = check_plain_http(*url, !url->query.empty(), variables); !status) {
     return tl::unexpected(status.error());
   }

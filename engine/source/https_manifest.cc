@@ -101,6 +101,7 @@ Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
   std::vector<ManifestFile> files;
   std::map<std::string, unsigned> lines;  // by whole path
   unsigned number = 0;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // some editors put it first
   while (!text.empty()) {
     std::string_view line = take(text, '\n');
     ++number;

@@ -171,6 +171,12 @@ class HttpsTest(EngineTest):
         self.dest = self.dir / "other"
         self.staged("manifest+" + other, {"one.bin": DATA})
 
+    def test_a_manifest_of_another_editor(self):
+        url = self.manifest("\ufeff# a set\r", "", f"one.bin\t{len(DATA)}\r")
+        self.staged(url, {"one.bin": DATA})
+        self.dest = self.dir / "second"
+        self.staged(self.manifest(f"\ufeffone.bin\t{len(DATA)}\r"), {"one.bin": DATA})
+
     def test_a_manifest_that_lies(self):
         self.stage(self.manifest(f"one.bin\t{len(DATA)}\t{'0' * 64}"), "--verify", "store")
         self.assertEqual(self.code, 7, self.output)
@@ -209,9 +215,24 @@ class HttpsTest(EngineTest):
         service.other, other.other = other, service
         self.staged(service.origin + "/there", {"there": DATA})
 
+    def test_a_web_page_in_place_of_the_file(self):
+        """A login, a page about the file: HTTP 200, and nobody's model."""
+        class Portal(Service):
+            def answer(self, handler):
+                if handler.path.startswith("/model"):
+                    return handler.reply(302, b"", {"Location": "/login?to=there"})
+                page = b"<html>who are you?</html>"
+                return handler.reply(200, page, {"Content-Type": "text/html; charset=utf-8"})
+
+        service = self.service(Portal())
+        self.stage(service.origin + "/model.bin")
+        self.assertFails(3, "answers with a web page (text/html)", "does it want a login")
+        self.staged(service.origin + "/about.html", {"about.html": b"<html>who are you?</html>"})
+
     def test_mistakes(self):
         for url, code, word in ((f"{self.base}/none", 3, "not found: check the URL (HTTP 404"),
                                 (f"{self.base}/dir/", 2, "directories cannot be listed"),
+                                (f"{self.base}/dir/a b", 2, "write %20 for a space"),
                                 ("http://files.example/x", 2, "STAGE_ALLOW_HTTP=1")):
             self.stage(url)
             self.assertFails(code, word)
