@@ -11,6 +11,8 @@
 #include <future>
 
 #include "engine/cast/environment.h"
+#include "engine/doubts.h"
+#include "engine/kept_list.h"
 #include "engine/move/digests.h"
 #include "engine/plan/names.h"
 #include "engine/plan/pack.h"
@@ -44,6 +46,9 @@ Status Run::in_background(const char* what, const std::function<Status()>& work)
 // ---- list
 
 Status Run::list_here() {
+  if (const auto text = store::read_saved(options_.destination, kKeptList)) {
+    if (auto kept = read_kept_list(*text, options_.filter)) source_->recall(std::move(*kept));
+  }
   auto found = source_->list();
   if (!found) return tl::unexpected(found.error());
   listing_ = std::move(*found);
@@ -519,18 +524,36 @@ void Run::write_trace() {
   if (!file) fmt::print(stderr, "stage-engine: --trace: cannot write {}\n", options_.trace);
 }
 
+std::vector<std::string> Run::doubts() const {
+  return find_doubts(listing_, [&](std::uint32_t i) -> std::optional<std::string> {
+    const std::uint64_t size = listing_.objects[i].size;
+    auto buffer = move::Buffers::make(1, size);
+    if (!buffer) return std::nullopt;
+    std::byte* memory = buffer->acquire();
+    if (size > 0 && !staging_->read(i, 0, size, memory)) return std::nullopt;
+    return std::string(reinterpret_cast<const char*>(memory), size);
+  });
+}
+
 void Run::report() {
   if (trace_) write_trace();
   const report::Summary summary = summarize();
   const std::string lines = report::text(summary);
   const std::string json = report::json(summary);
+  std::string warnings;
+  for (const std::string& doubt : doubts())
+    warnings += fmt::format("stage-engine: warning: {}\n", doubt);
   // A report that cannot be saved does not make a staged model less staged.
   (void)staging_->save("report.json", json);
-  (void)staging_->save("log",
-                       fmt::format("staged {} on {}\n{}", listing_.source, fabric_.node(), lines));
+  (void)staging_->save("log", fmt::format("staged {} on {}\n{}{}", listing_.source, fabric_.node(),
+                                          lines, warnings));
+  // What has a lineage has revisions, and the list of one never changes.
+  if (!listing_.lineage.empty())
+    (void)staging_->save(kKeptList, write_kept_list(listing_, options_.filter));
   status_.staged(options_.destination);
   progress_.reset();
   if (fabric_.rank() != 0) return;
+  fmt::print(stderr, "{}", warnings);
   fmt::print("{}", lines);
   std::fflush(stdout);
   if (options_.json.empty()) return;

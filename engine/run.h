@@ -54,6 +54,7 @@ class Run {
   void print_tuning(const Situation& situation);
   std::uint64_t needed_bytes() const;
   std::vector<std::vector<store::ProvenExtent>> proven_extents() const;
+  std::vector<std::string> doubts() const;
   void count_nodes(report::Summary* summary);
   report::Summary summarize();
   void write_trace();

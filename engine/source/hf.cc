@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <utility>
 
 #include "engine/http/client.h"
@@ -12,6 +12,7 @@
 #include "engine/source/hf_tree.h"
 #include "engine/source/hf_url.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/lfs_pointer.h"
 #include "engine/source/plain_http.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
@@ -37,6 +38,7 @@ class Hf final : public Source {
   Result<plan::Listing> list() override {
     http::Client client(client_options(options_), environment_, identity_, dialect_);
     if (Status status = pin(client); !status) return tl::unexpected(status.error());
+    if (kept_ && kept_->source == display() && kept_->resolved == resolved()) return *kept_;
     Result<std::vector<Entry>> entries = tree(client);
     if (!entries) return tl::unexpected(entries.error());
     if (Status status = refuse_pointers(client, *entries); !status) {
@@ -44,11 +46,13 @@ class Hf final : public Source {
     }
     Result<plan::Listing> listing = choose(std::move(*entries));
     if (listing) {
-      listing->resolved = url_.origin + "\n" + url_.base + "\n" + commit_;
+      listing->resolved = resolved();
       listing->lineage = display_at("");
     }
     return listing;
   }
+
+  void recall(plan::Listing kept) override { kept_ = std::move(kept); }
 
   Status adopt(const std::string& resolved) override {
     const std::size_t first = resolved.find('\n');
@@ -79,6 +83,8 @@ class Hf final : public Source {
     out.throttle_budget_s = kThrottleBudget;
     return out;
   }
+
+  std::string resolved() const { return url_.origin + "\n" + url_.base + "\n" + commit_; }
 
   std::string display() const {
     return display_at("@" + (commit_.empty() ? show(url_.revision) : commit_));
@@ -149,20 +155,13 @@ class Hf final : public Source {
 
   // Someone uploaded the pointers instead of the files: found here, not by a loader hours later.
   Status refuse_pointers(http::Client& client, const std::vector<Entry>& entries) {
-    static constexpr std::array<std::string_view, 9> kWeights = {
-        ".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".onnx", ".msgpack", ".ckpt"};
-    constexpr std::size_t kSmallest = 100;
-    constexpr std::size_t kLargest = 1024;
     for (const Entry& entry : entries) {
-      const bool weights =
-          std::any_of(kWeights.begin(), kWeights.end(),
-                      [&entry](std::string_view end) { return entry.key.ends_with(end); });
-      if (!weights || entry.hash.kind != plan::StoreHash::Kind::kSha1Git ||
-          entry.size < kSmallest || entry.size > kLargest || !entry.key.starts_with(url_.path)) {
+      if (!may_be_lfs_pointer(entry.key, entry.size) || !entry.key.starts_with(url_.path) ||
+          entry.hash.kind != plan::StoreHash::Kind::kSha1Git) {
         continue;
       }
       Result<http::Response> file = client.perform(
-          file_request(entry.key), fmt::format("file '{}'", show(entry.key)), kLargest);
+          file_request(entry.key), fmt::format("file '{}'", show(entry.key)), kLargestPointer);
       if (!file) return tl::unexpected(file.error());
       if (!is_lfs_pointer(file->body)) continue;
       return fail(ExitCode::kSource,
@@ -192,6 +191,7 @@ class Hf final : public Source {
   http::Environment environment_;
   TransferOptions options_;
   std::string commit_;
+  std::optional<plan::Listing> kept_;
   double started_ = http::now();
   HfDialect dialect_;
 };

@@ -120,9 +120,4 @@ std::string next_link(std::string_view link) {
   return {};
 }
 
-bool is_lfs_pointer(std::string_view text) {
-  return text.starts_with("version https://git-lfs.github.com/spec/v1\n") &&
-         text.find("\noid sha256:") != std::string_view::npos;
-}
-
 }  // namespace stage_model::source

@@ -21,7 +21,4 @@ Result<std::vector<Entry>> parse_hf_tree(std::string_view json);
 // The address after rel="next" in a Link header; "" if there is none.
 std::string next_link(std::string_view link);
 
-// Is this the text that git LFS keeps in place of a file?
-bool is_lfs_pointer(std::string_view text);
-
 }  // namespace stage_model::source

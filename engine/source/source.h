@@ -69,6 +69,10 @@ class Source {
   // the source's; filters and name checks are plan's. Errors: kSource, kTransfer, kStopped.
   virtual Result<plan::Listing> list() = 0;
 
+  // Before list(): what an earlier list() found, as this node kept it. A source whose objects never
+  // change under that name (a commit) may return it again instead of asking.
+  virtual void recall(plan::Listing kept) { (void)kept; }
+
   // The other ranks: take over what list() found out on rank 0 (Listing::resolved).
   virtual Status adopt(const std::string& resolved) = 0;
 

@@ -258,6 +258,20 @@ Result<std::unique_ptr<Staging>> open_staging_with(const std::string& destinatio
   return std::make_unique<StagingDirectory>(std::move(*place), options, seams);
 }
 
+std::optional<std::string> read_saved(const std::string& destination, const std::string& name) {
+  constexpr std::uint64_t kMost = 1U << 30;
+  auto place = parse_destination(destination);
+  if (!place) return std::nullopt;
+  place->parent_dir = Fd(::open(place->parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!place->parent_dir) return std::nullopt;
+  const auto existing = open_existing(*place);
+  if (!existing || !*existing) return std::nullopt;
+  const std::string path = std::string(kOwnDirectory) + "/" + name;
+  auto text = read_file(existing->get(), path.c_str(), kMost, path);
+  if (!text) return std::nullopt;
+  return std::move(*text);
+}
+
 Result<std::unique_ptr<Staging>> open_staging(const std::string& destination,
                                               const StagingOptions& options) {
   return open_staging_with(destination, options, system_seams());

@@ -4,13 +4,14 @@
 //   PARENT/.stage-model-HASH-RANDOM/     temporary, HASH from the destination's name
 //     .stage-model/journal               extents that are on disk, appended as they get there
 //     <files and directories of the model>
-//   DEST/.stage-model/manifest, report.json, log
+//   DEST/.stage-model/manifest, report.json, log, list
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,10 @@ class Staging {
   virtual double disk_speed() const = 0;
   virtual std::uint64_t bytes_written() const = 0;
 };
+
+// What save() wrote at DEST in an earlier run; nothing if there is none that may be used (DEST of
+// another user, not ours, over 1 GiB). Blocking; changes nothing.
+std::optional<std::string> read_saved(const std::string& destination, const std::string& name);
 
 // Checks DEST (absolute, parent reachable, no link where DEST is, nothing there that is not ours)
 // and takes hold of its parent by descriptor. Creates missing parents, 0755, as the calling user.

@@ -1,6 +1,7 @@
 // The hub's trees, commits and Link headers.
 #include "engine/source/hf_tree.h"
 
+#include "engine/source/lfs_pointer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/listing.h"
 

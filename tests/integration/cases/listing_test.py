@@ -113,6 +113,9 @@ class ListingTest(CaseTest):
         files = {"m/model-00001-of-00002.safetensors": POINTER, "m/model.safetensors.index.json": index}
         self.store.files = files
         self.staged(files=files)
+        self.assertIn("warning: 'model-00001-of-00002.safetensors' is a pointer of git LFS", self.output)
+        self.assertIn("warning: 'model.safetensors.index.json' names 'model-00002-of-00002.safetensors' "
+                      "that is not there", self.output)
 
     # H7
 

@@ -238,13 +238,34 @@ class HfTest(EngineTest):
             self.staged(ranks=ranks)
             before, served = len(self.hub.requests), len(self.hub.cdn.requests)
             self.staged(ranks=ranks)
-            # Which commit it is, and that commit's list, by one rank: no file is asked for.
+            # Which commit it is, by one rank: neither its list nor a file is asked for.
             asked = [path for _, path, _, _ in self.hub.requests[before:]]
-            self.assertEqual(asked[0], "/api/models/org/model/revision/main")
-            self.assertEqual({path.split("?")[0] for path in asked[1:]},
-                             {f"/api/models/org/model/tree/{self.commit}"})
-            self.assertEqual(len(asked), len(set(asked)), asked)
+            self.assertEqual(asked, ["/api/models/org/model/revision/main"])
             self.assertEqual(len(self.hub.cdn.requests), served)
+
+    def test_a_commit_that_is_held_needs_no_hub(self):
+        source = f"hf://org/model@{self.commit}"
+        for ranks in (1, 3):
+            self.dest = self.dir / f"of-{ranks}"
+            self.staged(source, ranks=ranks)
+            before = len(self.hub.requests)
+            self.staged(source, ranks=ranks)
+            self.assertEqual(self.hub.requests[before:], [])
+
+    def test_a_kept_list_serves_nothing_else(self):
+        source = f"hf://org/model@{self.commit}"
+        self.staged(source)
+        one = len(self.paths("/tree/"))  # requests of a list: it has pages
+        # Other filters, a part of the repository, and a damaged list: asked for again.
+        self.assertEqual(self.stage(source, "--include", "config.json"), 0, self.output)
+        self.assertStaged({"config.json": FILES["config.json"]})
+        self.assertEqual(len(self.paths("/tree/")), 2 * one)
+        self.staged(source)
+        self.assertEqual(len(self.paths("/tree/")), 3 * one)
+        kept = self.dest / ".stage-model" / "list"
+        kept.write_bytes(kept.read_bytes()[:-1])
+        self.staged(source)
+        self.assertEqual(len(self.paths("/tree/")), 4 * one)
 
     def test_a_new_commit_moves_only_the_files_that_changed(self):
         self.staged()
