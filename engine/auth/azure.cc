@@ -7,6 +7,7 @@
 #include "engine/auth/azure_key_or_token.h"
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/azure_shared_key.h"
+#include "engine/auth/pasted.h"
 
 namespace stage_model::auth {
 namespace {
@@ -15,14 +16,6 @@ Result<IdentityPtr> from_sas(std::string_view text) {
   Result<Sas> sas = parse_sas(text);
   if (!sas) return tl::unexpected(sas.error());
   return azure_sas(std::move(*sas));
-}
-
-// A key's base64 often comes out of a file with its newline.
-std::string_view without_newline(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) {
-    text.remove_suffix(1);
-  }
-  return text;
 }
 
 }  // namespace
@@ -78,7 +71,7 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
   }
   unset.emplace_back("SAS: AZURE_STORAGE_SAS_TOKEN is not set");
 
-  if (const auto key = without_newline(variable("AZURE_STORAGE_KEY")); !key.empty()) {
+  if (const auto key = pasted(variable("AZURE_STORAGE_KEY")); !key.empty()) {
     const auto owner = variable("AZURE_STORAGE_ACCOUNT");
     if (owner.empty() || owner == account) return done(key_or_token(key));
     unused.push_back(fmt::format("AZURE_STORAGE_KEY is for account {}", owner));

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/auth/pasted.h"
+#include "engine/auth/url.h"
+
 namespace stage_model::auth {
 namespace {
 
@@ -12,6 +15,7 @@ namespace {
 constexpr char kEmulatorAccount[] = "devstoreaccount1";
 constexpr char kEmulatorKey[] =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+constexpr std::string_view kSecondary = "-secondary";  // the read-only copy, of the same account
 constexpr char kEmulatorEndpoint[] = "http://127.0.0.1:10000/devstoreaccount1";
 
 std::string lowered(std::string_view text) {
@@ -21,23 +25,30 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r')) {
-    text.remove_suffix(1);
+// The portal's strings with a SAS have no AccountName: whose they are stands in the endpoint alone.
+// "" where a name of the site's own hides it.
+std::string account_of(const std::string& endpoint) {
+  const Result<Url> url = parse_url(endpoint);
+  if (!url) return {};
+  const std::size_t dot = url->host.find('.');
+  if (dot != std::string::npos && url->host.find(".blob.", dot) != std::string::npos) {
+    std::string account = url->host.substr(0, dot);
+    if (account.ends_with(kSecondary)) account.resize(account.size() - kSecondary.size());
+    return account;
   }
-  return text;
+  // Emulators have it in the path.
+  return url->path.substr(std::min(url->path.size(), std::size_t{1}));
 }
 
 }  // namespace
 
 Result<ConnectionString> parse_connection_string(std::string_view text) {
   std::map<std::string, std::string> parts;
-  text = trimmed(text);
+  text = pasted(text);
   while (!text.empty()) {
     const std::string_view item = text.substr(0, text.find(';'));
     text.remove_prefix(std::min(text.size(), item.size() + 1));
-    const std::string_view part = trimmed(item);
+    const std::string_view part = pasted(item);
     if (part.empty()) continue;
     const std::size_t equals = part.find('=');  // values hold '=' too
     if (equals == std::string_view::npos || equals == 0) {
@@ -45,8 +56,8 @@ Result<ConnectionString> parse_connection_string(std::string_view text) {
                   "AZURE_STORAGE_CONNECTION_STRING: a part is not NAME=VALUE: copy the whole "
                   "string, quoted");
     }
-    const std::string name = lowered(part.substr(0, equals));
-    if (!parts.emplace(name, part.substr(equals + 1)).second) {
+    const std::string name = lowered(pasted(part.substr(0, equals)));
+    if (!parts.emplace(name, pasted(part.substr(equals + 1))).second) {
       return fail(ExitCode::kSource, "AZURE_STORAGE_CONNECTION_STRING: a name is given twice");
     }
   }
@@ -82,6 +93,7 @@ Result<ConnectionString> parse_connection_string(std::string_view text) {
     return fail(ExitCode::kSource,
                 "AZURE_STORAGE_CONNECTION_STRING has an AccountKey without AccountName");
   }
+  if (out.account.empty()) out.account = account_of(out.endpoint);
   return out;
 }
 

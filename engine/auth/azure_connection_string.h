@@ -10,7 +10,7 @@ namespace stage_model::auth {
 
 // Holds secrets. Empty fields were not given.
 struct ConnectionString {
-  std::string account;
+  std::string account;   // from the endpoint if not given; "" if that does not tell
   std::string key;       // base64
   std::string sas;       // without '?'
   std::string endpoint;  // of the blob service, no slash at the end; from the parts if not given

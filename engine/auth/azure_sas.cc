@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/auth/http_date.h"
+#include "engine/auth/pasted.h"
 
 namespace stage_model::auth {
 namespace {
@@ -60,8 +61,10 @@ bool is_sas_parameter(std::string_view name) {
 }
 
 Result<Sas> parse_sas(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) {
-    text.remove_suffix(1);
+  text = pasted(text);
+  if (text.substr(0, text.find('?')).find("://") != std::string_view::npos) {
+    return fail(ExitCode::kSource,
+                "the SAS is a whole URL: only what is behind its '?' is the SAS");
   }
   Result<Query> query = parse_query(text);
   if (!query) return fail(ExitCode::kSource, "the SAS is not a query string: copy the token again");

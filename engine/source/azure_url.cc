@@ -80,7 +80,9 @@ Result<Endpoint> endpoint_for(const std::string& account, const Variables& varia
   if (const auto text = variable(variables, kConnection); !text.empty()) {
     Result<auth::ConnectionString> parts = auth::parse_connection_string(text);
     if (!parts) return tl::unexpected(parts.error());
-    if (parts->account == account) return parse_endpoint(parts->endpoint, account, kConnection);
+    if (parts->account == account || parts->account.empty()) {
+      return parse_endpoint(parts->endpoint, account, kConnection);
+    }
   }
   return Endpoint{fmt::format("https://{}.{}", account, kPublicSuffix), ""};
 }

@@ -97,6 +97,14 @@ TEST(AuthSas, RefusesWhatCannotWork) {
   EXPECT_EQ(message("sig=x&si=policy&sr=c"), "");  // a stored policy holds rights and times
 }
 
+// "az … generate-sas" without "-o tsv".
+TEST(AuthSas, QuotationMarksAreNotPartOfIt) {
+  const auto sas = parse_sas("\"?sv=1&sp=rl&sig=a%3D\"\n");
+  ASSERT_TRUE(sas);
+  EXPECT_THAT(sas->query, testing::ElementsAre(testing::Pair("sv", "1"), testing::Pair("sp", "rl"),
+                                               testing::Pair("sig", "a=")));
+}
+
 TEST(AuthConnectionString, Forms) {
   auto parts = parse_connection_string(
       "DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=a2V5=;EndpointSuffix=core.x\n");
@@ -111,9 +119,35 @@ TEST(AuthConnectionString, Forms) {
   EXPECT_EQ(parts->endpoint, "https://acct.blob.core.windows.net");
   EXPECT_EQ(parts->sas, "sv=1&sig=a=b");
 
-  parts = parse_connection_string("UseDevelopmentStorage=true");
+  EXPECT_EQ(parts->account, "acct");  // the portal's strings with a SAS have no AccountName
+
+  parts = parse_connection_string(" UseDevelopmentStorage = true ; ");
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->endpoint, "http://127.0.0.1:10000/devstoreaccount1");
+}
+
+TEST(AuthConnectionString, AsPeoplePasteThem) {
+  for (const char* text :
+       {"AccountName = acct ; AccountKey = a2V5 ;", "\"AccountName=acct;AccountKey=a2V5\"",
+        "'AccountName=acct;AccountKey=a2V5'\n", "AccountName=acct;\nAccountKey=a2V5"}) {
+    const auto parts = parse_connection_string(text);
+    ASSERT_TRUE(parts) << text << parts.error().message;
+    EXPECT_EQ(parts->account, "acct") << text;
+    EXPECT_EQ(parts->key, "a2V5") << text;
+    EXPECT_EQ(parts->endpoint, "https://acct.blob.core.windows.net") << text;
+  }
+}
+
+TEST(AuthConnectionString, ASasIsOfTheAccountOfItsEndpoint) {
+  const auto account = [](const std::string& endpoint) {
+    const auto parts = parse_connection_string("BlobEndpoint=" + endpoint +
+                                               ";SharedAccessSignature=sp=rl&sig=SECRET");
+    return parts ? parts->account : parts.error().message;
+  };
+  EXPECT_EQ(account("https://acct.blob.core.chinacloudapi.cn/"), "acct");
+  EXPECT_EQ(account("https://acct-secondary.blob.core.windows.net/"), "acct");
+  EXPECT_EQ(account("http://127.0.0.1:10000/devstoreaccount1"), "devstoreaccount1");
+  EXPECT_EQ(account("https://models.corp.example/"), "");
 }
 
 TEST(AuthConnectionString, RefusesHalfOnesWithoutShowingThem) {
@@ -153,12 +187,18 @@ TEST(AuthChoice, AKeyBelongsToAnAccount) {
             "anonymous (AZURE_STORAGE_KEY is for account b)");
   EXPECT_EQ(chosen({{"AZURE_STORAGE_CONNECTION_STRING", "AccountName=b;AccountKey=a2V5"}}),
             "anonymous (AZURE_STORAGE_CONNECTION_STRING is for account b)");
+  EXPECT_EQ(chosen({{"AZURE_STORAGE_CONNECTION_STRING",
+                     "BlobEndpoint=https://b.blob.core.windows.net/;SharedAccessSignature=sig=x"}}),
+            "anonymous (AZURE_STORAGE_CONNECTION_STRING is for account b)");
 }
 
 TEST(AuthChoice, WhatIsBrokenIsAnError) {
   EXPECT_THAT(chosen({{"AZURE_STORAGE_KEY", "SECRET!"}}), HasSubstr("error: the key of account"));
   EXPECT_THAT(chosen({{"AZURE_STORAGE_KEY", "SECRET!"}}), Not(HasSubstr("SECRET")));
   EXPECT_THAT(chosen({{"AZURE_STORAGE_SAS_TOKEN", "sv=SECRET"}}), HasSubstr("no 'sig='"));
+  const std::string whole = chosen({{"AZURE_STORAGE_SAS_TOKEN", "https://a/c?sv=1&sig=SECRET"}});
+  EXPECT_THAT(whole, HasSubstr("the SAS is a whole URL: only what is behind its '?'"));
+  EXPECT_THAT(whole, Not(HasSubstr("SECRET")));
 }
 
 }  // namespace

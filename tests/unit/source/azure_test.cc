@@ -203,6 +203,15 @@ TEST(SourceAzureUrl, EndpointsOfVariables) {
                    "AccountName=other;AccountKey=a2V5;EndpointSuffix=core.usgovcloudapi.net"}})
                 .origin,
             "https://acct.blob.core.windows.net");
+  // A SAS is sent to where its string says, not to an account of that name in another cloud.
+  for (const char* endpoint :
+       {"https://acct.blob.core.chinacloudapi.cn", "https://models.example"}) {
+    EXPECT_EQ(good("az://acct/models/x",
+                   {{"AZURE_STORAGE_CONNECTION_STRING",
+                     std::string("SharedAccessSignature=sig=x;BlobEndpoint=") + endpoint}})
+                  .origin,
+              endpoint);
+  }
   EXPECT_EQ(
       good("az://acct/models/x", {{"AZURE_STORAGE_BLOB_ENDPOINT", "https://models.example.com"}})
           .base,
