@@ -162,12 +162,14 @@ class Azure final : public Source {
 };
 
 // Tokens are not sent in clear, except to this machine, where only tests and tunnels listen; those
-// that no variable speaks of are not even asked for then.
+// that no variable speaks of are not even asked for then. They open all that the user may read, so
+// they do not go to a host either that only the URL calls Azure's.
 auth::AzureSurroundings surroundings(const std::string& origin, const Variables& variables) {
   auth::AzureSurroundings out;
   out.authority = azure_authority(origin);
   out.implicit = origin.starts_with("https://");
-  if (auth::is_safe_for_secrets(origin)) {
+  const bool known = !out.implicit || is_trusted_azure(origin, variables);
+  if (known && auth::is_safe_for_secrets(origin)) {
     out.exchange = http::make_exchange(http::read_environment(variables));
   }
   return out;

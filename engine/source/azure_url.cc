@@ -87,6 +87,17 @@ Result<Endpoint> endpoint_for(const std::string& account, const Variables& varia
   return Endpoint{fmt::format("https://{}.{}", account, kPublicSuffix), ""};
 }
 
+// What a variable names as the endpoint of the user's account; an error if none does.
+Result<auth::Url> named_endpoint(const Variables& variables) {
+  std::string named = variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT");
+  if (named.empty()) {
+    const auto connection =
+        auth::parse_connection_string(variable(variables, "AZURE_STORAGE_CONNECTION_STRING"));
+    if (connection) named = connection->endpoint;
+  }
+  return auth::parse_url(named);
+}
+
 // Takes the part up to the next slash.
 std::string take_segment(std::string_view& rest) {
   std::string segment(rest.substr(0, rest.find('/')));
@@ -200,25 +211,37 @@ bool is_azure_url(std::string_view url, const Variables& variables) {
   if (url.starts_with("az://")) return true;
   Result<auth::Url> parts = auth::parse_url(url);
   if (!parts) return false;
-  if (account_of_host(parts->host)) return true;
-  // Addresses are emulators' where anything says so; else of any web server.
   const bool signature =
       parts->query.starts_with("sig=") || parts->query.find("&sig=") != std::string::npos;
-  if (is_address_or_local(parts->host) &&
+  std::string host = parts->host;
+  if (account_of_host(host)) {
+    parts->host = host;
+    return signature || is_trusted_azure(parts->origin(), variables);
+  }
+  // Addresses are emulators' where anything says so; else of any web server.
+  if (is_address_or_local(host) &&
       (signature || parts->port == "10000" || parts->path.starts_with("/devstoreaccount1/"))) {
     return true;
   }
-  std::string named = variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT");
-  if (named.empty()) {
-    const auto connection =
-        auth::parse_connection_string(variable(variables, "AZURE_STORAGE_CONNECTION_STRING"));
-    if (connection) named = connection->endpoint;
-  }
-  Result<auth::Url> endpoint = auth::parse_url(named);
   // A custom domain is one account's; its URLs have no account in their path, so they are az://
   // only.
+  const Result<auth::Url> endpoint = named_endpoint(variables);
   const bool emulator = endpoint && (endpoint->path.size() > 1 || !endpoint->port.empty());
   return emulator && endpoint->origin() == parts->origin();
+}
+
+bool is_trusted_azure(const std::string& origin, const Variables& variables) {
+  // Those of azcopy's --trusted-microsoft-suffixes, and OneLake's.
+  static constexpr std::array<std::string_view, 6> kSuffixes = {
+      ".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net",
+      ".core.cloudapi.de", ".storage.azure.net",     ".fabric.microsoft.com"};
+  const Result<auth::Url> url = auth::parse_url(origin);
+  if (!url) return false;
+  const bool own = std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](std::string_view suffix) {
+    return url->host.ends_with(suffix);
+  });
+  const Result<auth::Url> endpoint = named_endpoint(variables);
+  return own || (endpoint && endpoint->origin() == url->origin());
 }
 
 std::string azure_authority(const std::string& origin) {

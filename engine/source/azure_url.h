@@ -19,16 +19,22 @@ struct AzureUrl {
 };
 
 //   az://ACCOUNT/CONTAINER/PREFIX/      the path is taken literally, as it stands
-//   https://ACCOUNT.blob.DOMAIN/CONTAINER/PREFIX/[?SAS]   percent-decoded once, as URLs are
+//   https://ACCOUNT.blob.DOMAIN/CONTAINER/PREFIX/[?SAS]   percent-decoded once, as URLs are; DOMAIN
+//                                                         is_trusted_azure(), or a signature
 //   http[s]://HOST[:PORT]/ACCOUNT/CONTAINER/PREFIX/       emulators: HOST that of
-//   AZURE_STORAGE_BLOB_
-//                                                         ENDPOINT or the connection string; or an
-//                                                         address with port 10000, the account
+//                                                         AZURE_STORAGE_BLOB_ENDPOINT or the
+//                                                         connection string; or an address with
+//                                                         port 10000, the account
 //                                                         devstoreaccount1, or a signature
 // A name after .dfs. is taken for its .blob. counterpart. AZURE_STORAGE_BLOB_ENDPOINT, else the
 // endpoint of AZURE_STORAGE_CONNECTION_STRING if it is for the same account, replaces the host of
 // az:// URLs.
 bool is_azure_url(std::string_view url, const std::map<std::string, std::string>& variables);
+
+// May secrets of the environment be shown there? To Azure's own names and to the endpoint that a
+// variable names; anybody can have a host with ".blob." in its name.
+bool is_trusted_azure(const std::string& origin,
+                      const std::map<std::string, std::string>& variables);
 
 // Where the cloud of a blob endpoint logs in: "https://login.microsoftonline.com", or the one of a
 // sovereign cloud.

@@ -51,6 +51,18 @@ struct Found {
   bool ranges = false;
 };
 
+// Who copied a URL out of a browser may mean another source.
+std::string_view meant(std::string_view host) {
+  if (host == "huggingface.co") return ", or a repository: hf://ORG/NAME";
+  if (host.ends_with(".amazonaws.com")) return ", or a bucket: s3://BUCKET/PREFIX/";
+  if (host == "storage.googleapis.com") return ", or a bucket: gs://BUCKET/PREFIX/";
+  if (host.find(".blob.") != std::string_view::npos) {
+    return ", or Azure under a name of the site's own: az://ACCOUNT/CONTAINER/PREFIX/ with "
+           "AZURE_STORAGE_BLOB_ENDPOINT";
+  }
+  return "";
+}
+
 // What a login, a "not found" or the page about a file looks like when it comes as HTTP 200. A file
 // of a web server's own disk is served by ranges, whatever its type.
 bool is_page(const http::Headers& headers, std::string_view name) {
@@ -69,7 +81,8 @@ class Https final : public Source {
  public:
   Https(const auth::Url& url, bool manifest, const Variables& variables,
         const TransferOptions& options)
-      : path_(url.path.empty() ? "/" : url.path),
+      : host_(url.host),
+        path_(url.path.empty() ? "/" : url.path),
         query_(url.query),
         manifest_(manifest),
         environment_(http::read_environment(variables)),
@@ -179,11 +192,12 @@ class Https final : public Source {
       answer = std::move(head);
     }
     if (is_page(answer->headers, path_)) {
-      return fail(ExitCode::kSource,
-                  what +
-                      ": the server answers with a web page (text/html), not with a file: does it "
-                      "want a login, or is the URL that of a page about the file? (models of "
-                      "Hugging Face: hf://ORG/NAME)");
+      return fail(
+          ExitCode::kSource,
+          what +
+              ": the server answers with a web page (text/html), not with a file: does it "
+              "want a login, or is the URL that of a page about the file? Name the file itself" +
+              std::string(meant(host_)));
     }
     const auto size = http::parse_number(http::header(answer->headers, "content-length"));
     if (!size) return fail(ExitCode::kSource, what + ": the server does not say how large it is");
@@ -230,7 +244,7 @@ class Https final : public Source {
   }
 
   http::Place home_;
-  std::string path_, query_;  // of the URL; the query may be a signature
+  std::string host_, path_, query_;  // of the URL; the query may be a signature
   bool manifest_;
   std::map<std::string, std::string> queries_;  // of a manifest's files, by key; secret
   http::Environment environment_;
@@ -270,8 +284,8 @@ Result<std::unique_ptr<Source>> open_https(std::string_view text, const Variable
   if (url->path.empty() || url->path.ends_with('/')) {
     return fail(ExitCode::kUsage,
                 fmt::format("{}{}: a web server's directories cannot be listed: name one file, or "
-                            "a manifest of several (URL<TAB>SIZE[<TAB>SHA256] lines)",
-                            url->origin(), url->path));
+                            "a manifest of several (URL<TAB>SIZE[<TAB>SHA256] lines){}",
+                            url->origin(), url->path, meant(url->host)));
   }
   return std::make_unique<Https>(*url, manifest, variables, options);
 }

@@ -259,6 +259,26 @@ TEST(SourceOpen, OtherWebServersServeFiles) {
   EXPECT_THAT(directory.error().message, Not(HasSubstr("SECRET")));
 }
 
+// Anybody can have such a host: the token or the SAS of the environment is not for it.
+TEST(SourceOpen, OnlyTrustedHostsSeeTheSecretsOfTheEnvironment) {
+  const Variables variables = {{"AZURE_STORAGE_SAS_TOKEN", "sp=rl&sig=SECRET"}};
+  const auto is_azure = [&](std::string_view url) { return is_azure_url(url, variables); };
+  EXPECT_TRUE(is_azure("https://acct.blob.core.windows.net/models/"));
+  EXPECT_TRUE(is_azure("https://acct.z12.blob.storage.azure.net/models/"));
+  EXPECT_TRUE(is_azure("https://onelake.dfs.fabric.microsoft.com/space/models/"));
+  EXPECT_FALSE(is_azure("https://acct.blob.core.windows.net.evil.example/models/"));
+  EXPECT_FALSE(is_azure("https://acct.blob.evil.example/models/"));
+  EXPECT_FALSE(is_azure("https://files.dfs.corp.example/models/x.bin"));
+  // With what the URL itself carries, or what a variable names.
+  EXPECT_TRUE(is_azure("https://acct.blob.stack.example/models/?sp=rl&sig=y"));
+  EXPECT_TRUE(is_azure_url("https://acct.blob.stack.example/models/",
+                           {{"AZURE_STORAGE_BLOB_ENDPOINT", "https://acct.blob.stack.example/"}}));
+  EXPECT_FALSE(is_trusted_azure("https://192.0.2.1:10000", variables));
+  const auto directory = open_source("https://acct.blob.evil.example/models/", variables, {});
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message, HasSubstr("with AZURE_STORAGE_BLOB_ENDPOINT"));
+}
+
 TEST(SourceOpen, AnExpiredSasIsSaidAtOnce) {
   const auto source = open_source(
       "https://acct.blob.core.windows.net/models/x/?sp=rl&se=2020-01-01&sig=SECRET", {}, {});
