@@ -72,11 +72,12 @@ std::string reason(const Failure& failure) {
       break;
   }
   if (failure.response.status >= 300 && failure.response.status < 400) {
+    // Without its query: logins get our URL there, encoded once more, signature and all.
+    const std::string_view to = header(failure.response.headers, "location");
     return fmt::format(
         "{} redirects (HTTP {}) to {}, which is not followed: credentials are for one "
         "host only; use the final URL",
-        place(failure), failure.response.status,
-        redact(header(failure.response.headers, "location")));
+        place(failure), failure.response.status, redact(to.substr(0, to.find('?'))));
   }
   return fmt::format("{} answers HTTP {}", place(failure), failure.response.status);
 }

@@ -43,6 +43,7 @@ class Azure(Service):
         headers = {"x-ms-error-code": code, "x-ms-request-id": "id-1", **dict(headers)}
         if status in (301, 302):
             headers["Location"] = f"http://elsewhere.invalid/x?{handler.path.partition('?')[2]}&token={handler.headers.get('Authorization', '')[7:]}"
+            headers["Location"] += "&back=" + urllib.parse.quote(handler.path, safe="")  # as logins do
         body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{escape(said)}</Message></Error>"
         handler.reply(status, body.encode(), headers)
 

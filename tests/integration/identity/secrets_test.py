@@ -25,9 +25,10 @@ TENANT = "11111111-2222-3333-4444-555555555555"
 
 
 def forms(secret):
-    """The secret as it may look after one more encoding, also as a part of longer base64."""
+    """The secret as it may look after another encoding or two, also as a part of longer base64."""
     raw = secret.encode()
     yield raw
+    yield urllib.parse.quote(urllib.parse.quote(secret, safe=""), safe="").encode()
     yield urllib.parse.quote(secret, safe="").encode()
     yield urllib.parse.quote(secret, safe="").lower().encode()
     for shift in range(3):
