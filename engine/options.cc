@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/http/redact.h"
 #include "stage_model/units.h"
 
 #ifndef STAGE_VERSION
@@ -281,7 +282,9 @@ Result<Options> parse_options(int argc, char** argv) {
   } catch (const CLI::Success& done) {
     std::exit(app.exit(done));
   } catch (const CLI::ParseError& error) {
-    return fail(ExitCode::kUsage, fmt::format("{} (stage-engine --help)", error.what()));
+    // It repeats the argument that it cannot place: perhaps a URL with a signature.
+    return fail(ExitCode::kUsage,
+                fmt::format("{} (stage-engine --help)", http::redact(error.what())));
   }
   return options;
 }

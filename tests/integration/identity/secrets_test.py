@@ -104,6 +104,13 @@ class SecretsTest(EngineTest):
             self.azure.deny = answer
             self.each(str(answer), skip=("hub",))
 
+    def test_mistakes_on_the_command_line(self):
+        url = f"https://acct.blob.core.windows.net/models/?sp=rl&sig={urllib.parse.quote(SIG, safe='')}"
+        for arguments in (("az://acct/models/", self.dest, url), ("--chunk-size", url, "az://acct/models/"),
+                          (url, self.dest, "--unknown"), ("--filelist", url, "az://acct/models/", self.dest)):
+            self.assertEqual(self.engine(*arguments), 2, self.output)
+            self.search(arguments)
+
     def test_token_services_that_repeat_what_was_sent(self):
         for status, code in ((401, "AADSTS7000215"), (400, SECRET), (500, "x"), (200, "")):
             self.entra_answers = [(status, code)] * 9
