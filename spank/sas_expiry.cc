@@ -35,7 +35,22 @@ bool is_time(std::string_view text) {
 
 }  // namespace
 
-Status check_sas_expiry(std::string_view token, std::time_t now) {
+std::string_view sas_of_connection_string(std::string_view text, std::string_view url) {
+  std::string_view sas;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view name = part.substr(0, equals);
+    const std::string_view value = part.substr(std::min(part.size(), equals + 1));
+    if (name == "AccountKey") return {};
+    if (name == "AccountName" && url.find(value) == std::string_view::npos) return {};
+    if (name == "SharedAccessSignature") sas = value;
+  }
+  return sas;
+}
+
+Status check_sas_expiry(std::string_view token, std::time_t now, const char* variable) {
   std::string end = end_of(token);
   if (end.ends_with('Z')) end.pop_back();
   if (!is_time(end)) return {};
@@ -46,8 +61,8 @@ Status check_sas_expiry(std::string_view token, std::time_t now) {
   std::strftime(here.data(), here.size(), "%Y-%m-%dT%H:%M:%S", &parts);
   // Of one form and in UTC, so the order of the text is that of time.
   if (end > here.data()) return {};
-  return fail(ExitCode::kUsage, "the SAS in AZURE_STORAGE_SAS_TOKEN expired at " + end + "Z (now " +
-                                    here.data() + "Z): make a new one");
+  return fail(ExitCode::kUsage, std::string("the SAS in ") + variable + " expired at " + end +
+                                    "Z (now " + here.data() + "Z): make a new one");
 }
 
 }  // namespace stage_model::spank

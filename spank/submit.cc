@@ -46,6 +46,24 @@ Status check_prolog_flags(Slurm& slurm) {
   return {};
 }
 
+Status check_signatures(const Ask& ask, const Credentials& credentials) {
+  constexpr char kToken[] = "AZURE_STORAGE_SAS_TOKEN";
+  constexpr char kConnection[] = "AZURE_STORAGE_CONNECTION_STRING";
+  const std::time_t now = std::time(nullptr);
+  for (const auto& [name, value] : credentials) {
+    Status status;
+    if (name == kToken) status = check_sas_expiry(value, now, kToken);
+    if (name == kConnection) {
+      for (const Model& model : ask.models) {
+        if (status)
+          status = check_sas_expiry(sas_of_connection_string(value, model.url), now, kConnection);
+      }
+    }
+    if (!status) return status;
+  }
+  return {};
+}
+
 // Of all variables whose name contains `part`.
 void unset_matching(std::string_view part) {
   std::vector<std::string> names;
@@ -152,10 +170,7 @@ Status Submit::finish(Slurm& slurm) {
       credential_names(ask_, (*site)->config.credentials),
       [](const std::string& name) -> const char* { return std::getenv(name.c_str()); });
   if (!credentials) return tl::unexpected<Error>(credentials.error());
-  for (const auto& [name, value] : *credentials) {
-    if (name != "AZURE_STORAGE_SAS_TOKEN") continue;
-    if (const Status status = check_sas_expiry(value, std::time(nullptr)); !status) return status;
-  }
+  if (const Status status = check_signatures(ask_, *credentials); !status) return status;
   bool handed_over = slurm.control_setenv(kRequestVariable, encode_ask(ask_));
   for (const auto& [name, value] : *credentials) {
     handed_over = handed_over && slurm.control_setenv(kCredentialPrefix + name, value);

@@ -8,7 +8,7 @@ namespace {
 constexpr std::time_t kNow = 1767225600;  // 2026-01-01T00:00:00Z
 
 std::string said(const char* token) {
-  const Status status = check_sas_expiry(token, kNow);
+  const Status status = check_sas_expiry(token, kNow, "V");
   return status ? "" : status.error().message;
 }
 
@@ -27,6 +27,20 @@ TEST(SasExpiry, WhatIsGoodOrNotUnderstoodIsTheEngines) {
        {"", "sig=S", "se=&sig=S", "se=2026-01-01T00:00:01Z", "se=2026-01-02", "xse=2020-01-01",
         "se=yesterday", "se=20-01-01", "se=2020-01-01T00:00:00.5Z", "se=2020-01-01T0000Z", "&&&"}) {
     EXPECT_EQ(said(token), "") << token;
+  }
+}
+
+TEST(SasExpiry, InAConnectionString) {
+  constexpr std::string_view kUrl = "az://acct/cont/m";
+  for (const char* text : {"SharedAccessSignature=se=1&sig=a=;AccountName=acct",
+                           "BlobEndpoint=https://acct.blob.core.windows.net;SharedAccessSignature="
+                           "se=1&sig=a=;"}) {
+    EXPECT_EQ(sas_of_connection_string(text, kUrl), "se=1&sig=a=") << text;
+  }
+  for (const char* text :
+       {"", ";;=", "AccountName=other;SharedAccessSignature=se=1",
+        "SharedAccessSignature=se=1;AccountKey=k;AccountName=acct", "SharedAccessSignature"}) {
+    EXPECT_EQ(sas_of_connection_string(text, kUrl), "") << text;
   }
 }
 

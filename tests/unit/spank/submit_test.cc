@@ -46,6 +46,14 @@ TEST_F(SubmitTest, AnExpiredSignatureIsRefused) {
   EXPECT_THAT(said, HasSubstr("AZURE_STORAGE_SAS_TOKEN expired at 2020-01-01T00:00:00Z"));
   EXPECT_THAT(said, ::testing::Not(HasSubstr("SECRET")));
   EXPECT_TRUE(slurm.control.empty());
+  // The engine takes a connection string before a token.
+  setenv("AZURE_STORAGE_CONNECTION_STRING",
+         "AccountName=acct;SharedAccessSignature=se=2020-01-02&sig=SECRET", 1);
+  Submit by_string(arguments);
+  EXPECT_EQ(flag(by_string, Flag::kModel, "az://acct/cont/m/"), "");
+  EXPECT_THAT(finish(by_string),
+              HasSubstr("AZURE_STORAGE_CONNECTION_STRING expired at 2020-01-02T00:00:00Z"));
+  unsetenv("AZURE_STORAGE_CONNECTION_STRING");
   // Of no concern to a job that does not use it.
   Submit other(arguments);
   EXPECT_EQ(flag(other, Flag::kModel, "s3://bucket/m/"), "");
