@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Cases L2, L5, I1, I5, H7: one list for all nodes, and sources that change behind it."""
 
+import mmap
+import os
 import random
+import shutil
+import tempfile
 import threading
 import unittest
 
-from case import CaseTest
+from case import URL, CaseTest
 
 DATA = random.Random(5).randbytes(1_000_001)
 OTHER = random.Random(6).randbytes(1_000_001)
@@ -128,6 +132,26 @@ class ListingTest(CaseTest):
         self.assertEqual(self.store.gets(), [])
         self.stage()
         self.refused(4, "6 TiB")
+
+    def test_a_whole_file_beyond_32_bits(self):
+        size, piece = (1 << 32) + 5, 32 << 20
+        marks = {at: b"<%d>" % at for at in (0, (1 << 31) - 5, (1 << 31) + piece, (1 << 32) - 7, size - 3)}
+        memory = "/dev/shm"  # where there is room: disks of CI take half a minute for it
+        roomy = os.path.isdir(memory) and shutil.disk_usage(memory).free > size + (1 << 30)
+        with (tempfile.TemporaryDirectory(dir=memory if roomy else self.dir) as place,
+              tempfile.TemporaryFile(dir=self.dir) as sparse):
+            sparse.truncate(size)
+            for at, text in marks.items():
+                sparse.seek(at)
+                sparse.write(text[:size - at])
+            sparse.flush()
+            with mmap.mmap(sparse.fileno(), size, access=mmap.ACCESS_READ) as data:
+                self.store.files = {"m/big": data}
+                self.assertEqual(self.engine("--block-size", "32MiB", URL, f"{place}/dest"), 0, self.output)
+                with open(f"{place}/dest/big", "rb") as file:
+                    for at in range(0, size, piece):
+                        self.assertEqual(file.read(piece), data[at:at + piece], f"from byte {at}")
+                    self.assertEqual(file.read(1), b"")
 
     def test_sizes_that_are_none(self):
         for size in (-1, 1 << 64, "12x", ""):
