@@ -43,7 +43,7 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
     Result<IdentityPtr> by_key = azure_shared_key(account, key);
     if (!by_key || !surroundings.exchange) return by_key;
     Result<IdentityPtr> login = azure_login(variables, surroundings, unused, false);
-    return login ? azure_key_or_token(*by_key, *login) : by_key;
+    return azure_key_or_token(*by_key, std::move(login));
   };
 
   if (!url_sas.empty()) return done(from_sas(url_sas));

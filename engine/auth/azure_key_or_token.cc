@@ -8,6 +8,19 @@
 namespace stage_model::auth {
 namespace {
 
+// In place of a token that cannot be had: ready at once, with no proof and the reason.
+class NoToken final : public Identity {
+ public:
+  explicit NoToken(Error why) : why_(std::move(why)) {}
+
+  Status sign(Request&) const override { return tl::unexpected(why_); }
+  Status check(std::time_t) const override { return {}; }
+  std::string describe() const override { return "no token"; }
+
+ private:
+  const Error why_;
+};
+
 class KeyOrToken final : public Identity {
  public:
   KeyOrToken(IdentityPtr key, IdentityPtr token) : key_(std::move(key)), token_(std::move(token)) {}
@@ -104,8 +117,9 @@ class KeyOrToken final : public Identity {
 
 }  // namespace
 
-IdentityPtr azure_key_or_token(IdentityPtr key, IdentityPtr token) {
-  return std::make_shared<KeyOrToken>(std::move(key), std::move(token));
+IdentityPtr azure_key_or_token(IdentityPtr key, Result<IdentityPtr> token) {
+  if (!token) token = std::make_shared<NoToken>(token.error());
+  return std::make_shared<KeyOrToken>(std::move(key), std::move(*token));
 }
 
 }  // namespace stage_model::auth

@@ -44,6 +44,11 @@ std::string AzureDialect::advice_for_denied(const http::Failure& failure,
   // A signature that ran out meanwhile explains a refusal better than the server does.
   if (Status status = identity_->check(std::time(nullptr)); !status) return status.error().message;
   if (std::string clock = clock_advice(failure.response); !clock.empty()) return clock;
+  if (identity_->describe().starts_with("anonymous")) {
+    return "not allowed without an identity, and none was found (or a firewall rule of the account "
+           "keeps this node out): set AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_KEY, or log in "
+           "(stage-engine --whoami URL says what was looked for)";
+  }
   if (code == "AuthorizationPermissionMismatch") {
     return "the identity lacks a data role here: grant 'Storage Blob Data Reader', or read and "
            "list in the SAS";

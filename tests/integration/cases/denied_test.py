@@ -78,6 +78,11 @@ class DeniedTest(CaseTest):
                     self.assertEqual(self.store.lists() - lists, 1)
                     self.assertEqual(len(self.store.gets()) - gets, 0 if part == "list" else 1)
 
+    def test_who_has_no_identity_is_told_how_to_get_one(self):
+        self.denied(403, "AuthorizationFailure", "list")
+        self.stage(AZURE_STORAGE_SAS_TOKEN="")
+        self.refused(3, "not allowed without an identity", "set AZURE_STORAGE_SAS_TOKEN", "as anonymous")
+
     def test_a_refusal_on_one_node_ends_all_and_names_it(self):
         """The first GET of all fails, on whichever node asks it."""
         self.refuse_first_get(lambda handler: self.store.error(handler, 403, "AuthorizationFailure"))

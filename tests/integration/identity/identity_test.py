@@ -160,6 +160,9 @@ echo '{{"accessToken": "{token}", "expires_on": 4102444800, "expiresOn": "2100-0
         self.stage(**key, **self.imds)
         self.assertFails(3, "account acct does not accept keys", "as shared key of account acct (and no token:",
                          "IMDS says that this machine has no identity")
+        # A token that is configured by half is no other identity, but the reason why there is none.
+        self.stage(**key, AZURE_TENANT_ID=TENANT, AZURE_CLIENT_SECRET="THEsecret~1")
+        self.assertFails(3, "as shared key of account acct (and no token: ", "AZURE_CLIENT_ID")
         self.azure.keys = True
         self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **key, **self.imds), 0)
         self.assertIn(": shared key of account acct\n", self.output)
