@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kMaxUrl = 4096;
 constexpr std::array<std::string_view, 8> kKnown = {"az", "https", "http", "manifest+https",
                                                     "s3", "gs",    "hf",   "file"};
-// Query parameters that are as good as a password.
-constexpr std::array<std::string_view, 8> kSecretKeys = {
-    "sig",          "signature", "x-amz-signature", "x-amz-security-token", "x-goog-signature",
-    "access_token", "token",     "awsaccesskeyid"};
+// Query parameters that are as good as a password: of these names, or with one of these in them.
+constexpr std::array<std::string_view, 4> kSecretKeys = {"sig", "key", "auth", "awsaccesskeyid"};
+constexpr std::array<std::string_view, 7> kSecretParts = {
+    "signature", "token", "secret", "password", "passwd", "apikey", "api_key"};
 
 std::string_view after_scheme(std::string_view url) {
   const std::size_t at = url.find("://");
@@ -48,12 +48,15 @@ std::string lower_decoded(std::string_view text) {
   return out;
 }
 
+bool is_secret(const std::string& key) {
+  return std::find(kSecretKeys.begin(), kSecretKeys.end(), key) != kSecretKeys.end() ||
+         std::any_of(kSecretParts.begin(), kSecretParts.end(),
+                     [&key](std::string_view part) { return key.find(part) != std::string::npos; });
+}
+
 bool has_secret(std::string_view url) {
-  const std::string_view user = authority(url);
-  const std::size_t at = user.rfind('@');
-  if (at != std::string_view::npos && user.substr(0, at).find(':') != std::string_view::npos) {
-    return true;
-  }
+  // Without a colon too: there tokens stand in place of the user.
+  if (authority(url).find('@') != std::string_view::npos) return true;
   // Past '#' too: a shell-quoted URL may have its query anywhere.
   std::size_t begin = url.find_first_of("?#");
   while (begin != std::string_view::npos) {
@@ -61,10 +64,7 @@ bool has_secret(std::string_view url) {
     const std::size_t end = rest.find_first_of("&;?#");
     const std::string_view item = rest.substr(0, end);
     const std::string key = lower_decoded(item.substr(0, item.find('=')));
-    if (item.find('=') != std::string_view::npos &&
-        std::find(kSecretKeys.begin(), kSecretKeys.end(), key) != kSecretKeys.end()) {
-      return true;
-    }
+    if (item.find('=') != std::string_view::npos && is_secret(key)) return true;
     begin = end == std::string_view::npos ? end : begin + 1 + end;
   }
   return false;
@@ -75,8 +75,8 @@ std::string way_that_works(const std::string& scheme) {
   if (scheme == "s3") return "export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
   if (scheme == "hf") return "export HF_TOKEN";
   if (scheme == "gs") return "export GOOGLE_APPLICATION_CREDENTIALS";
-  return "export AZURE_STORAGE_SAS_TOKEN (Azure) or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
-         "(S3)";
+  return "export AZURE_STORAGE_SAS_TOKEN (Azure), or write s3://BUCKET/PREFIX/ and export "
+         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (S3),";
 }
 
 bool all_of(std::string_view text, std::string_view extra) {
@@ -138,7 +138,11 @@ Status check_url(std::string_view url, const std::vector<std::string>& allowed) 
   }
   if (url.size() > kMaxUrl) return wrong(url.substr(0, 60), "is longer than 4096 bytes");
   if (has_control(url) || !valid_utf8(url)) return wrong(url, "contains unprintable characters");
-  if (url.find(' ') != std::string_view::npos) return wrong(url, "contains a space: write %20");
+  // The other schemes take names as they stand, where %20 would be three characters.
+  const bool web = scheme == "https" || scheme == "http" || scheme == "manifest+https";
+  if (web && url.find(' ') != std::string_view::npos) {
+    return wrong(url, "contains a space: write %20");
+  }
   if (scheme.empty()) {
     return wrong(url, "is not a URL; write it like az://ACCOUNT/CONTAINER/PREFIX/");
   }
