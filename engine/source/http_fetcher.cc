@@ -14,10 +14,12 @@ class HttpFetcher final : public Fetcher {
  public:
   HttpFetcher(const http::Options& options, std::uint64_t block_size,
               const http::Environment& environment, auth::IdentityPtr identity,
-              const http::Dialect& dialect, MakeRequest make_request, IsWhole is_whole)
+              const http::Dialect& dialect, MakeRequest make_request, IsWhole is_whole,
+              EtagOf etag_of)
       : block_size_(std::max<std::uint64_t>(1, block_size)),
         make_request_(std::move(make_request)),
         is_whole_(std::move(is_whole)),
+        etag_of_(std::move(etag_of)),
         client_(options, environment, std::move(identity), dialect) {}
 
   void start(Fetch fetch) override {
@@ -39,6 +41,7 @@ class HttpFetcher final : public Fetcher {
     auto whole = std::make_shared<WholeFetch>(std::move(fetch.done), blocks);
     const auth::Request request = make_request_(*fetch.object);
     const std::string what = "object '" + show(fetch.object->name) + "'";
+    const std::string etag = etag_of_ ? etag_of_(*fetch.object) : fetch.object->etag;
     for (std::uint64_t at = 0; at < fetch.length; at += block_size) {
       http::RangeGet get;
       get.whole = in_one;
@@ -47,7 +50,7 @@ class HttpFetcher final : public Fetcher {
       get.offset = fetch.offset + at;
       get.length = std::min(block_size, fetch.length - at);
       get.total = fetch.object->size;
-      get.etag = fetch.object->etag;
+      get.etag = etag;
       get.target = fetch.target + at;
       get.unwanted = whole->failed;
       get.done = [whole](Status status) { whole->block_done(std::move(status)); };
@@ -72,6 +75,7 @@ class HttpFetcher final : public Fetcher {
   const std::uint64_t block_size_;
   const MakeRequest make_request_;
   const IsWhole is_whole_;
+  const EtagOf etag_of_;
   http::Client client_;
 };
 
@@ -96,9 +100,11 @@ std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
                                            std::uint64_t block_size,
                                            const http::Environment& environment,
                                            auth::IdentityPtr identity, const http::Dialect& dialect,
-                                           MakeRequest make_request, IsWhole is_whole) {
+                                           MakeRequest make_request, IsWhole is_whole,
+                                           EtagOf etag_of) {
   return std::make_unique<HttpFetcher>(http_options, block_size, environment, std::move(identity),
-                                       dialect, std::move(make_request), std::move(is_whole));
+                                       dialect, std::move(make_request), std::move(is_whole),
+                                       std::move(etag_of));
 }
 
 }  // namespace stage_model::source

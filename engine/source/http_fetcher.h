@@ -18,11 +18,16 @@ using MakeRequest = std::function<auth::Request(const plan::Object&)>;
 // Of objects on servers that know no ranges: one GET brings all of it. Called on any thread.
 using IsWhole = std::function<bool(const plan::Object&)>;
 
-// `dialect` outlives the fetcher. Without `is_whole` every object has ranges.
+// The ETag that all GETs of an object are held to. Called on any thread.
+using EtagOf = std::function<std::string(const plan::Object&)>;
+
+// `dialect` outlives the fetcher. Without `is_whole` every object has ranges, without `etag_of` the
+// listed ETag counts.
 std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
                                            std::uint64_t block_size,
                                            const http::Environment& environment,
                                            auth::IdentityPtr identity, const http::Dialect& dialect,
-                                           MakeRequest make_request, IsWhole is_whole = nullptr);
+                                           MakeRequest make_request, IsWhole is_whole = nullptr,
+                                           EtagOf etag_of = nullptr);
 
 }  // namespace stage_model::source

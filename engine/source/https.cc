@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "engine/http/client.h"
 #include "engine/http/clock.h"
 #include "engine/http/redirect.h"
+#include "engine/source/at_once.h"
 #include "engine/source/entries.h"
 #include "engine/source/http_fetcher.h"
 #include "engine/source/https_manifest.h"
@@ -23,6 +25,9 @@ namespace {
 constexpr std::string_view kManifestScheme = "manifest+";
 constexpr std::string_view kManifestEnd = ".manifest";
 constexpr std::size_t kMaxManifest = 64 << 20;
+// Each file of a manifest is looked at before it is downloaded; of a lake of files only those that
+// several GETs bring, which could be of several versions.
+constexpr std::size_t kMostLooks = 2000;
 // What a server without ranges sends goes into one chunk, and no chunk is larger.
 constexpr std::uint64_t kMaxWhole = 1 << 30;
 // Begin the keys of objects: how they may be asked for.
@@ -101,7 +106,9 @@ class Https final : public Source {
   // Queries in a manifest are signatures, and only rank 0 has read it.
   std::string handover() const override {
     std::string out;
-    for (const auto& [key, query] : queries_) out += key + "\t" + query + "\n";
+    for (const auto& [key, way] : ways_) {
+      out.append(key).append("\t").append(way.version).append("\t").append(way.query) += '\n';
+    }
     return out;
   }
 
@@ -109,9 +116,12 @@ class Https final : public Source {
     for (std::string_view rest = handover; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      const std::size_t tab = line.find('\t');
-      if (tab == std::string_view::npos) return fail(ExitCode::kFabric, "damaged list of URLs");
-      queries_.emplace(line.substr(0, tab), line.substr(tab + 1));
+      const std::size_t first = line.find('\t');
+      const std::size_t last = line.rfind('\t');
+      if (first == last) return fail(ExitCode::kFabric, "damaged list of URLs");
+      ways_.emplace(line.substr(0, first),
+                    Way{std::string(line.substr(first + 1, last - first - 1)),
+                        std::string(line.substr(last + 1))});
     }
     return {};
   }
@@ -120,14 +130,28 @@ class Https final : public Source {
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [this](const plan::Object& object) { return request_of(object.key); },
-        [](const plan::Object& object) { return object.key.starts_with(kWhole); });
+        [](const plan::Object& object) { return object.key.starts_with(kWhole); },
+        [this](const plan::Object& object) {
+          const auto way = ways_.find(object.key);
+          const bool seen = way != ways_.end() && !way->second.version.empty();
+          return seen ? way->second.version : object.etag;
+        });
   }
 
   std::string identity() const override {
-    return query_.empty() && queries_.empty() ? "anonymous" : "signature in the URL";
+    const bool signature =
+        !query_.empty() || std::any_of(ways_.begin(), ways_.end(),
+                                       [](const auto& way) { return !way.second.query.empty(); });
+    return signature ? "signature in the URL" : "anonymous";
   }
 
  private:
+  // What a manifest's file needs besides what is listed of it.
+  struct Way {
+    std::string version;  // as the server states it, where the list has the hash in its place
+    std::string query;    // of its URL: a signature, secret
+  };
+
   std::string display() const { return home_.origin + path_; }
 
   static auth::Request request_to(const http::Place& place) {
@@ -141,9 +165,9 @@ class Https final : public Source {
     const std::string url = key.substr(key.find(' ') + 1);
     const std::size_t slash = url.find('/', url.find("://") + 3);
     http::Place place{url.substr(0, slash), url.substr(slash)};
-    const auto query = queries_.find(key);
-    if (query != queries_.end()) {
-      place.target += "?" + query->second;
+    const auto way = ways_.find(key);
+    if (way != ways_.end() && !way->second.query.empty()) {
+      place.target += "?" + way->second.query;
     } else if (!manifest_ && !query_.empty()) {
       place.target += "?" + query_;
     }
@@ -153,7 +177,7 @@ class Https final : public Source {
   Result<plan::Listing> list_file(http::Client& client) {
     Result<std::string> name = auth::decode(path_.substr(path_.rfind('/') + 1));
     if (!name) return tl::unexpected(name.error());
-    Result<Found> found = look(client);
+    Result<Found> found = look(client, home_, path_, "file " + display());
     if (!found) return tl::unexpected(found.error());
     Entry entry;
     entry.key = *name;
@@ -168,9 +192,9 @@ class Https final : public Source {
 
   // A GET of one byte, which also shows whether the server knows ranges; HEAD where that fails, as
   // it does for empty files. (HEAD first would fail for URLs that are signed for GET.)
-  Result<Found> look(http::Client& client) {
-    const std::string what = "file " + display();
-    auth::Request request = request_to(home_);
+  Result<Found> look(http::Client& client, const http::Place& place, std::string_view name,
+                     const std::string& what) const {
+    auth::Request request = request_to(place);
     request.headers.emplace_back("Range", "bytes=0-0");
     Result<http::Response> answer = client.perform(request, what, 0);
     Found found;
@@ -185,13 +209,13 @@ class Https final : public Source {
       return found;
     }
     if (!answer) {
-      request = request_to(home_);
+      request = request_to(place);
       request.method = "HEAD";
       Result<http::Response> head = client.perform(request, what, 0);
       if (!head) return tl::unexpected(answer.error());
       answer = std::move(head);
     }
-    if (is_page(answer->headers, path_)) {
+    if (is_page(answer->headers, name)) {
       return fail(
           ExitCode::kSource,
           what +
@@ -218,35 +242,71 @@ class Https final : public Source {
     if (!answer) return tl::unexpected(answer.error());
     Result<std::vector<ManifestFile>> files = parse_https_manifest(answer->body, home_);
     if (!files) return fail(files.error().code, display() + ": " + files.error().message);
+    const std::vector<Result<Found>> found = look_at(client, *files);
     plan::Listing listing;
     listing.source = display();
-    for (ManifestFile& file : *files) {
-      plan::Object object;
-      object.name = std::move(file.name);
-      const std::size_t mark = file.place.target.find('?');
-      object.key = std::string(kRanges) + file.place.origin + file.place.target.substr(0, mark);
-      if (mark != std::string::npos) {
-        queries_.emplace(object.key, file.place.target.substr(mark + 1));
+    for (std::size_t i = 0; i < files->size(); ++i) {
+      // Not the file's fault: a network in trouble, the deadline.
+      if (!found[i] && found[i].error().code != ExitCode::kSource) {
+        return tl::unexpected(found[i].error());
       }
-      object.size = file.size;
-      if (!file.sha256.empty()) {
-        object.hash = {plan::StoreHash::Kind::kSha256, file.sha256};
-        object.etag = std::string(http::kHashTag);
-        for (const char c : file.sha256) {
-          object.etag += fmt::format("{:02x}", static_cast<unsigned char>(c));
-        }
-      }
-      listing.objects.push_back(std::move(object));
+      listing.objects.push_back(object_of((*files)[i], found[i]));
     }
     std::sort(listing.objects.begin(), listing.objects.end(),
               [](const plan::Object& a, const plan::Object& b) { return a.name < b.name; });
     return listing;
   }
 
+  // Which version is there, and is it the size that the manifest says? Without that the ranges of a
+  // file that changes meanwhile would be of two versions.
+  std::vector<Result<Found>> look_at(http::Client& client,
+                                     const std::vector<ManifestFile>& files) const {
+    std::vector<Result<Found>> found;
+    for (const ManifestFile& file : files) found.emplace_back(Found{file.size, "", true});
+    ask_at_once(files.size(), [&](std::size_t i) {
+      const ManifestFile& file = files[i];
+      const bool one_get = file.size <= options_.block_size;
+      if (file.size == 0 || (one_get && files.size() > kMostLooks)) return;
+      const std::string_view target = file.place.target;
+      found[i] = look(client, file.place, file.name,
+                      file.place.origin + show(target.substr(0, target.find('?'))));
+      if (found[i] && found[i]->size != file.size) {
+        found[i] = fail(ExitCode::kSource, fmt::format("the manifest says {} bytes, the server has "
+                                                       "{}",
+                                                       file.size, found[i]->size));
+      }
+    });
+    return found;
+  }
+
+  // What cannot be read is left to plan: filters may leave it out.
+  plan::Object object_of(const ManifestFile& file, const Result<Found>& looked) {
+    plan::Object object;
+    object.name = file.name;
+    if (!looked) object.unusable = "cannot be staged: " + looked.error().message;
+    const Found found = looked.value_or(Found{});
+    const std::size_t mark = file.place.target.find('?');
+    object.key = std::string(found.ranges ? kRanges : kWhole) + file.place.origin +
+                 file.place.target.substr(0, mark);
+    Way way{file.sha256.empty() ? "" : found.etag,
+            mark == std::string::npos ? "" : file.place.target.substr(mark + 1)};
+    if (!way.version.empty() || !way.query.empty()) ways_.emplace(object.key, std::move(way));
+    object.size = file.size;
+    object.etag = found.etag;
+    if (!file.sha256.empty()) {
+      object.hash = {plan::StoreHash::Kind::kSha256, file.sha256};
+      object.etag = std::string(http::kHashTag);
+      for (const char c : file.sha256) {
+        object.etag += fmt::format("{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+    return object;
+  }
+
   http::Place home_;
   std::string host_, path_, query_;  // of the URL; the query may be a signature
   bool manifest_;
-  std::map<std::string, std::string> queries_;  // of a manifest's files, by key; secret
+  std::map<std::string, Way> ways_;  // of a manifest's files, by key
   http::Environment environment_;
   TransferOptions options_;
   auth::IdentityPtr identity_ = std::make_shared<auth::Anonymous>();

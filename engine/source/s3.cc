@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include "engine/auth/aws.h"
@@ -12,6 +10,7 @@
 #include "engine/http/client.h"
 #include "engine/http/clock.h"
 #include "engine/http/exchange.h"
+#include "engine/source/at_once.h"
 #include "engine/source/http_fetcher.h"
 #include "engine/source/pages.h"
 #include "engine/source/register.h"
@@ -27,7 +26,6 @@ namespace {
 constexpr unsigned kPageSize = 1000;
 // A HEAD for each object that may have a hash costs little for a model; not for a lake of files.
 constexpr std::size_t kMostHeads = 2000;
-constexpr unsigned kHeadThreads = 16;
 
 // The hash that a HEAD proves to be one of the object's bytes.
 plan::StoreHash proven_hash(const http::Headers& headers, const std::string& etag) {
@@ -154,16 +152,7 @@ class S3 final : public Source {
       std::erase_if(wanted, [](const Entry* entry) { return !entry->archived; });
       wanted.resize(std::min(wanted.size(), kMostHeads));
     }
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t i = next++; i < wanted.size(); i = next++) look_at(client, *wanted[i]);
-    };
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < std::min<std::size_t>(kHeadThreads, wanted.size()); ++i) {
-      threads.emplace_back(work);
-    }
-    work();
-    for (std::thread& thread : threads) thread.join();
+    ask_at_once(wanted.size(), [&](std::size_t i) { look_at(client, *wanted[i]); });
     say_archived(entries);
   }
 

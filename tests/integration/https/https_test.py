@@ -50,8 +50,11 @@ class Replaced(Service):
     """A file that changes, and one whose links lead to another host and back."""
 
     other = None
+    lines = ""
 
     def answer(self, handler):
+        if handler.path.endswith(".manifest"):
+            return handler.reply(200, self.lines.encode())
         if handler.path == "/changing":
             gets = len([p for _, p, _, _ in self.requests if p == "/changing"])
             return handler.reply_file(DATA, {"ETag": '"v1"' if gets < 4 else '"v2"'})
@@ -181,12 +184,14 @@ class HttpsTest(EngineTest):
         self.stage(self.manifest(f"one.bin\t{len(DATA)}\t{'0' * 64}"), "--verify", "store")
         self.assertEqual(self.code, 7, self.output)
         self.stage(self.manifest(f"one.bin\t{len(DATA) + 1}"))
-        self.assertIn("the list said 500010", self.output)
+        self.assertFails(3, "the manifest says 500010 bytes, the server has 500009")
         self.stage(self.manifest("one.bin"))
         self.assertFails(3, "line 1 of the manifest: no size")
         self.stage(self.manifest("one.bin\t5", "./one.bin\t6"))
         self.assertFails(3, "lines 1 and 2 of the manifest name the same file")
-        self.stage(self.manifest("dir/%2e%2e/%2e%2e/evil\t5", "dir/x\t5"))
+        service = self.service(Replaced())
+        service.lines = f"dir/%2e%2e/%2e%2e/evil\t{len(DATA)}\ndir/x\t{len(DATA)}"
+        self.stage(service.origin + "/a.manifest")
         self.assertFails(3, '".." component')
         self.stage(self.manifest("http://localhost/x\t5"))
         self.assertFails(3, "line 1 of the manifest: the URL is not usable")
@@ -201,6 +206,9 @@ class HttpsTest(EngineTest):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/one.bin"
         self.staged(url, {"one.bin": DATA}, "--chunk-size", "1MiB")
+        self.dest = self.dir / "by-manifest"
+        self.manifest(f"one.bin\t{len(DATA)}")
+        self.staged(url.replace("one.bin", "list.manifest"), {"one.bin": DATA}, "--chunk-size", "1MiB")
         self.dest = self.dir / "none"
         self.stage(url, "--chunk-size", "64KiB")
         self.assertFails(5, "does not answer with ranges", "raise --chunk-size")
@@ -209,6 +217,33 @@ class HttpsTest(EngineTest):
         service = self.service(Replaced())
         self.stage(service.origin + "/changing")
         self.assertFails(5, "it changed during the download")
+
+    def test_a_file_of_a_manifest_that_changes(self):
+        """With a sha256 too, which by default is not looked at in files of several chunks."""
+        for more in ("", "\t" + hashlib.sha256(DATA).hexdigest()):
+            service = self.service(Replaced())
+            service.lines = f"changing\t{len(DATA)}{more}"
+            self.stage(service.origin + "/a.manifest", "--chunk-size", "64KiB")
+            self.assertIn("it changed during the download", self.output)
+            self.assertEqual(self.code, 5, self.output)
+            self.assertFalse(self.dest.exists())
+
+    def test_a_manifest_on_two_nodes(self):
+        """What rank 0 has read of it goes to the other: queries, and which version to hold to."""
+        service = self.service(Replaced())
+        service.lines = f"x?sig=1\t{len(DATA)}\t{hashlib.sha256(DATA).hexdigest()}"
+        self.staged(service.origin + "/a.manifest", {"x": DATA}, "--chunk-size", "64KiB", ranks=2)
+        self.assertStaged({"x": DATA}, self.dir / "dest-1")
+        self.assertEqual({p for _, p, _, _ in service.requests}, {"/a.manifest", "/x?sig=1"})
+
+    def test_what_a_manifest_names_is_looked_at_first(self):
+        self.stage(self.manifest(f"one.bin\t{len(DATA)}", "none\t7"))
+        self.assertFails(3, "object 'none' cannot be staged", "/none: not found: check the URL (HTTP 404")
+        self.staged(self.manifest(f"one.bin\t{len(DATA)}", "none\t7"), {"one.bin": DATA}, "--exclude", "none")
+        self.dest = self.dir / "second"
+        self.staged(self.manifest(f"one.bin\t{len(DATA)}", "empty\t0"), {"one.bin": DATA, "empty": b""})
+        self.staged(self.manifest(f"one.bin\t{len(DATA)}", "empty\t0"), {"one.bin": DATA, "empty": b""})
+        self.assertIn("[download] 0 bytes", self.output)
 
     def test_there_and_back(self):
         service, other = self.service(Replaced()), self.service(Replaced())
