@@ -255,10 +255,16 @@ Situation Run::situation() {
 }
 
 void Run::print_tuning(const Situation& situation) {
-  std::vector<double> slowest{staging_->disk_speed()};
+  // 0 where nothing is to be written, or the disk was not looked at.
+  constexpr double kFastest = 1e15;
+  const double speed = staging_->disk_speed();
+  std::vector<double> slowest{speed > 0 ? speed : kFastest};
   fabric_.reduce(slowest, MPI_MIN, "the probe of the disks");
-  if (fabric_.rank() != 0 || presence_.published) return;
-  fmt::print("[tune] {}\n", describe(tuning_, situation, staging_->writers(), slowest[0]));
+  std::vector<double> writers{presence_.published ? 0.0 : static_cast<double>(staging_->writers())};
+  fabric_.reduce(writers, MPI_MAX, "the probe of the disks");
+  if (fabric_.rank() != 0 || writers[0] == 0) return;  // all have it
+  fmt::print("[tune] {}\n", describe(tuning_, situation, static_cast<unsigned>(writers[0]),
+                                     slowest[0] < kFastest ? slowest[0] : 0));
   std::fflush(stdout);
 }
 

@@ -3,6 +3,7 @@
 
 import json
 import random
+import shutil
 import threading
 import unittest
 
@@ -115,6 +116,14 @@ class TransferTest(CaseTest):
         report = self.staged()
         self.assertEqual((report["requests"], report["bytes_received"]), (0, 0))
         self.assertEqual(report["stages"]["download"]["bytes"], 0)
+        self.assertNotIn("[tune]", self.output)
+
+    def test_the_settings_are_told_wherever_something_moves(self):
+        """Also where it is not rank 0 that lacks the model."""
+        self.staged("--writers", "3", ranks=3)
+        shutil.rmtree(self.dir / "dest-2")
+        self.staged("--writers", "3", ranks=3)
+        self.assertRegex(self.output, r"\[tune\] .* 3 writers")
 
     def test_every_failure_has_its_exit_code_and_leaves_what_was_there(self):
         self.staged()
