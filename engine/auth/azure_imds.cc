@@ -38,6 +38,13 @@ bool is_another_clouds(const ExchangeAnswer& answer) {
          server.starts_with("Metadata Server");
 }
 
+// Azure's own says so even where it answers 404, as it does while it is updated. Metadata services
+// of other clouds mostly say nothing of themselves, only 404 for what they do not know.
+bool is_azures(const ExchangeAnswer& answer) {
+  const std::string_view server = header(answer, "server");
+  return server.starts_with("IMDS") || server.starts_with("Microsoft");
+}
+
 bool not_now(int status) {
   return status == 404 || status == 410 || status == 429 || status >= 500;
 }
@@ -53,6 +60,7 @@ struct Imds {
   Exchange exchange;
   std::function<void(double)> sleep;
   std::string origin, base, client;
+  bool named = false;  // by a variable: then whoever answers is it
 
   ExchangeRequest request() const {
     ExchangeRequest asked;
@@ -79,7 +87,8 @@ struct Imds {
       }
       answered = true;
       if (answer && answer->status == 200) return token(*answer);
-      if (answer && is_another_clouds(*answer)) {
+      if (answer && (is_another_clouds(*answer) ||
+                     (answer->status == 404 && !named && !is_azures(*answer)))) {
         why = fmt::format("the metadata service at {} is not Azure's", origin);
         return std::nullopt;
       }
@@ -148,7 +157,8 @@ AzureTokenWay azure_managed_identity(const Variables& variables,
   imds.client = variable(variables, "AZURE_CLIENT_ID");
   if (imds.client.empty()) imds.client = variable(variables, "AZCOPY_MSI_CLIENT_ID");
   std::string address = variable(variables, "AZURE_POD_IDENTITY_AUTHORITY_HOST");
-  if (address.empty()) address = kAddress;
+  imds.named = !address.empty();
+  if (!imds.named) address = kAddress;
   while (address.ends_with('/')) address.pop_back();
   const Result<Url> url = parse_url(address);
   if (url) {

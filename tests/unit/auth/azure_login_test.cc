@@ -8,10 +8,10 @@ namespace {
 
 using testing::HasSubstr;
 
-ExchangeAnswer answer(int status) {
+ExchangeAnswer answer(int status, const std::string& server = "IMDS/150") {
   ExchangeAnswer out;
   out.status = status;
-  out.headers["server"] = "IMDS/150";
+  if (!server.empty()) out.headers["server"] = server;
   if (status == 200) out.body = R"({"access_token":"T","expires_in":"3600"})";
   return out;
 }
@@ -22,17 +22,18 @@ struct Trial {
   double waited = 0;
   std::string error;
 };
-Trial try_imds(int status) {
+Trial try_imds(int status, const std::string& server = "IMDS/150",
+               const std::map<std::string, std::string>& variables = {}) {
   Trial trial;
   AzureSurroundings surroundings;
   surroundings.exchange = [&](const ExchangeRequest& request) -> Result<ExchangeAnswer> {
     EXPECT_TRUE(request.local);
     ++trial.asked;
-    return answer(status);
+    return answer(status, server);
   };
   surroundings.sleep = [&](double seconds) { trial.waited += seconds; };
   std::string why;
-  const auto proof = azure_managed_identity({}, surroundings).fetch(why);
+  const auto proof = azure_managed_identity(variables, surroundings).fetch(why);
   trial.error = proof ? why : proof.error().message;
   return trial;
 }
@@ -49,6 +50,18 @@ TEST(AuthAzureLogin, ImdsInTroubleIsGivenUpInBoundedTimeByName) {
   }
   EXPECT_EQ(try_imds(400).asked, 1U);
   EXPECT_EQ(try_imds(403).asked, 1U);
+}
+
+// OpenStack and many others have a service at that address too: nobody waits 90 s for it there.
+TEST(AuthAzureLogin, AnotherCloudsMetadataServiceIsNotWaitedFor) {
+  for (const char* server : {"", "nginx", "EC2ws"}) {
+    const Trial trial = try_imds(404, server);
+    EXPECT_EQ(trial.asked, 1U) << server;
+    EXPECT_THAT(trial.error, HasSubstr("is not Azure's")) << server;
+  }
+  const std::map<std::string, std::string> named = {
+      {"AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:2579"}};
+  EXPECT_GT(try_imds(404, "", named).asked, 4U);
 }
 
 TEST(AuthAzureLogin, TokensInEveryFormThatIsSent) {
