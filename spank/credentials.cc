@@ -18,14 +18,16 @@ struct Known {
 };
 
 // All that the engine looks at (engine/auth, engine/source) but for what is the node's own.
-constexpr std::array<Known, 50> kKnown = {{
+constexpr std::array<Known, 53> kKnown = {{
     {"AZURE_STORAGE_ACCOUNT", "az"},
     {"AZURE_STORAGE_KEY", "az"},
     {"AZURE_STORAGE_SAS_TOKEN", "az"},
     {"AZURE_STORAGE_CONNECTION_STRING", "az"},
     {"AZURE_STORAGE_BLOB_ENDPOINT", "az"},
+    {"AZURE_STORAGE_AUTH_MODE", "az"},
     {"AZURE_CLIENT_ID", "az"},
     {"AZURE_CLIENT_SECRET", "az"},
+    {"AZURE_CLIENT_CERTIFICATE_PATH", "az"},
     {"AZURE_TENANT_ID", "az"},
     {"AZURE_FEDERATED_TOKEN_FILE", "az"},
     {"AZURE_AUTHORITY_HOST", "az"},
@@ -34,6 +36,7 @@ constexpr std::array<Known, 50> kKnown = {{
     {"AZCOPY_AUTO_LOGIN_TYPE", "az"},
     {"AZCOPY_MSI_CLIENT_ID", "az"},
     {"AZCOPY_SPA_APPLICATION_ID", "az"},
+    {"AZCOPY_SPA_CERT_PATH", "az"},
     {"AZCOPY_SPA_CLIENT_SECRET", "az"},
     {"AZCOPY_TENANT_ID", "az"},
     {"AWS_ACCESS_KEY_ID", "s3"},

@@ -46,10 +46,20 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
     return azure_key_or_token(*by_key, std::move(login));
   };
 
+  // As for az: then keys and signatures do not count, whatever else is set.
+  const bool login_only = variable("AZURE_STORAGE_AUTH_MODE") == "login";
+  const auto secret = [&](const char* name) {
+    return login_only ? std::string_view() : pasted(variable(name));
+  };
+  const auto absent = [&](const char* what, const char* name) {
+    unset.push_back(login_only ? fmt::format("{}: AZURE_STORAGE_AUTH_MODE is login", what)
+                               : fmt::format("{}: {} is not set", what, name));
+  };
+
   if (!url_sas.empty()) return done(from_sas(url_sas));
   unset.emplace_back("SAS in the URL: there is none");
 
-  if (const auto text = variable("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
+  if (const auto text = secret("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
     Result<ConnectionString> parts = parse_connection_string(text);
     if (!parts) return tl::unexpected(parts.error());
     if (!parts->account.empty() && parts->account != account) {
@@ -63,20 +73,20 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
       unused.emplace_back("AZURE_STORAGE_CONNECTION_STRING holds no key and no signature");
     }
   } else {
-    unset.emplace_back("connection string: AZURE_STORAGE_CONNECTION_STRING is not set");
+    absent("connection string", "AZURE_STORAGE_CONNECTION_STRING");
   }
 
-  if (const auto text = variable("AZURE_STORAGE_SAS_TOKEN"); !text.empty()) {
+  if (const auto text = secret("AZURE_STORAGE_SAS_TOKEN"); !text.empty()) {
     return done(from_sas(text));
   }
-  unset.emplace_back("SAS: AZURE_STORAGE_SAS_TOKEN is not set");
+  absent("SAS", "AZURE_STORAGE_SAS_TOKEN");
 
-  if (const auto key = pasted(variable("AZURE_STORAGE_KEY")); !key.empty()) {
+  if (const auto key = secret("AZURE_STORAGE_KEY"); !key.empty()) {
     const auto owner = variable("AZURE_STORAGE_ACCOUNT");
     if (owner.empty() || owner == account) return done(key_or_token(key));
     unused.push_back(fmt::format("AZURE_STORAGE_KEY is for account {}", owner));
   } else {
-    unset.emplace_back("shared key: AZURE_STORAGE_KEY is not set");
+    absent("shared key", "AZURE_STORAGE_KEY");
   }
   if (surroundings.exchange) return done(azure_login(variables, surroundings, unused));
   std::string why;

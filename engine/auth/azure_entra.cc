@@ -101,6 +101,12 @@ Result<std::optional<AzureTokenWay>> azure_service_principal(
     const Variables& variables, const AzureSurroundings& surroundings) {
   std::string secret = variable(variables, "AZURE_CLIENT_SECRET");
   while (secret.ends_with('\n') || secret.ends_with('\r')) secret.pop_back();
+  if (secret.empty() && !variable(variables, "AZURE_CLIENT_CERTIFICATE_PATH").empty()) {
+    return fail(ExitCode::kSource,
+                "AZURE_CLIENT_CERTIFICATE_PATH: a service principal's certificate is not "
+                "supported: set AZURE_CLIENT_SECRET, or unset it and log in by 'az login "
+                "--service-principal'");
+  }
   if (secret.empty()) return std::nullopt;
   Result<Application> application =
       find_application(variables, surroundings, "AZURE_CLIENT_SECRET");

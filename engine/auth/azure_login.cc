@@ -131,7 +131,9 @@ Result<IdentityPtr> azure_login(const Variables& given, AzureSurroundings surrou
                                 std::vector<std::string> before, bool or_anonymous) {
   Variables variables = given;
   std::vector<std::string> unusual = before;
-  const std::string only = variable(variables, "AZCOPY_AUTO_LOGIN_TYPE");
+  std::string only = variable(variables, "AZCOPY_AUTO_LOGIN_TYPE");  // in any case, as for azcopy
+  std::transform(only.begin(), only.end(), only.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   static constexpr std::array<std::string_view, 5> kKnown = {"", "SPN", "WORKLOAD", "MSI", "AZCLI"};
   if (std::find(kKnown.begin(), kKnown.end(), only) == kKnown.end()) {
     return fail(ExitCode::kSource,
@@ -139,9 +141,11 @@ Result<IdentityPtr> azure_login(const Variables& given, AzureSurroundings surrou
                 "person at a browser");
   }
   // Names that azcopy's users have set already.
-  for (const auto& [ours, theirs] : {std::pair{"AZURE_CLIENT_ID", "AZCOPY_SPA_APPLICATION_ID"},
-                                     std::pair{"AZURE_CLIENT_SECRET", "AZCOPY_SPA_CLIENT_SECRET"},
-                                     std::pair{"AZURE_TENANT_ID", "AZCOPY_TENANT_ID"}}) {
+  for (const auto& [ours, theirs] :
+       {std::pair{"AZURE_CLIENT_ID", "AZCOPY_SPA_APPLICATION_ID"},
+        std::pair{"AZURE_CLIENT_SECRET", "AZCOPY_SPA_CLIENT_SECRET"},
+        std::pair{"AZURE_CLIENT_CERTIFICATE_PATH", "AZCOPY_SPA_CERT_PATH"},
+        std::pair{"AZURE_TENANT_ID", "AZCOPY_TENANT_ID"}}) {
     if (only == "SPN" && variable(variables, ours).empty()) {
       variables[ours] = variable(variables, theirs);
     }

@@ -214,11 +214,20 @@ echo '{{"accessToken": "{token}", "expires_on": 4102444800, "expiresOn": "2100-0
         self.azure.keys = True
         both = {**self.entra, **self.imds, "AZURE_CLIENT_SECRET": "THEsecret~1"}
         for more, word in (({}, "service principal " + CLIENT),
+                           ({"AZCOPY_AUTO_LOGIN_TYPE": "msi"}, "managed identity " + CLIENT),
+                           ({"AZURE_STORAGE_AUTH_MODE": "login", "AZURE_STORAGE_KEY": "a2V5a2V5"},
+                            "service principal " + CLIENT),
                            ({"AZCOPY_AUTO_LOGIN_TYPE": "MSI"}, "managed identity " + CLIENT),
                            ({"AZURE_STORAGE_KEY": "a2V5a2V5"}, "shared key of account acct"),
                            ({"AZURE_STORAGE_SAS_TOKEN": "sig=x&sp=rl"}, "SAS")):
             self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **both, **more), 0, self.output)
             self.assertIn(word, self.output.split("\n")[0])
+
+    def test_a_certificate_is_refused_not_passed_over(self):
+        for more in ({"AZURE_CLIENT_CERTIFICATE_PATH": "/x.pem"},
+                     {"AZCOPY_SPA_CERT_PATH": "/x.pem", "AZCOPY_AUTO_LOGIN_TYPE": "SPN"}):
+            self.stage(**self.entra, **self.imds, **more)
+            self.assertFails(3, "AZURE_CLIENT_CERTIFICATE_PATH: a service principal's certificate is not supported")
 
     def test_whoami_of_what_does_not_work(self):
         self.azure.entra = [(400, "AADSTS90002")]
