@@ -32,7 +32,8 @@ def together(commands, limit, logs, environment=None):
                                        stderr=subprocess.STDOUT, env=environment)
         fd = os.pidfd_open(process.pid)
         poll.register(fd, select.POLLIN)
-        waiting[fd] = (i, process.pid)
+        # Kept: of a process that nobody holds, the next Popen() would take the status.
+        waiting[fd] = (i, process)
     seconds, peak, cpu, failed = [0.0] * len(commands), [0] * len(commands), 0.0, []
     while waiting:
         left = began + limit - time.monotonic()
@@ -41,8 +42,9 @@ def together(commands, limit, logs, environment=None):
             nodes = ", ".join(str(i + 1) for i, _ in waiting.values())
             raise RunError(f"not done after {limit:.0f} s: nodes {nodes} (logs: {logs[0]} …)")
         for fd, _ in ready:
-            i, pid = waiting.pop(fd)
-            _, status, used = os.wait4(pid, 0)
+            i, process = waiting.pop(fd)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
             poll.unregister(fd)
             os.close(fd)
             seconds[i] = time.monotonic() - began
