@@ -39,6 +39,7 @@ std::string path_of(const Variables& variables, const char* name, const char* in
 std::map<std::string, AwsSettings> parse_aws_file(std::string_view text) {
   std::map<std::string, AwsSettings> sections;
   AwsSettings* section = nullptr;
+  std::string above;  // the setting that indented lines belong to
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -50,12 +51,16 @@ std::map<std::string, AwsSettings> parse_aws_file(std::string_view text) {
       section = end == std::string_view::npos
                     ? nullptr
                     : &sections[std::string(trimmed(plain.substr(1, end - 1)))];
+      above.clear();
       continue;
     }
-    if (line.front() == ' ' || line.front() == '\t' || section == nullptr) continue;
     const std::size_t equals = plain.find('=');
-    if (equals == std::string_view::npos) continue;
-    (*section)[lowered(trimmed(plain.substr(0, equals)))] = trimmed(plain.substr(equals + 1));
+    if (section == nullptr || equals == std::string_view::npos) continue;
+    const bool nested = line.front() == ' ' || line.front() == '\t';
+    if (nested && above.empty()) continue;
+    const std::string name = lowered(trimmed(plain.substr(0, equals)));
+    (*section)[nested ? above + "." + name : name] = trimmed(plain.substr(equals + 1));
+    if (!nested) above = name;
   }
   return sections;
 }
@@ -80,6 +85,12 @@ AwsProfile read_aws_profile(const Variables& variables) {
     if (at == sections.end()) at = sections.find(profile.name);
     if (at == sections.end()) return;
     profile.found = true;
+    const auto services = at->second.find("services");
+    if (services != at->second.end()) {
+      const auto named = sections.find("services " + services->second);
+      if (named != sections.end())
+        profile.settings.insert(named->second.begin(), named->second.end());
+    }
     for (const auto& [key, value] : at->second) profile.settings[key] = value;
   };
   read(path_of(variables, "AWS_CONFIG_FILE", "/.aws/config"), "profile ");

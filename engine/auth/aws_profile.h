@@ -11,15 +11,17 @@ namespace stage_model::auth {
 
 using AwsSettings = std::map<std::string, std::string>;  // names in lower case
 
-// Sections of a file; lines that are indented belong to the setting above and are left out. Pure.
+// Sections of a file. Indented lines belong to the setting above: "s3 =", then "  endpoint_url =
+// …", is "s3.endpoint_url". Pure.
 std::map<std::string, AwsSettings> parse_aws_file(std::string_view text);
 
 struct AwsProfile {
-  std::string name;      // AWS_PROFILE, AWS_DEFAULT_PROFILE, "default"
-  bool named = false;    // by a variable: must exist
-  bool found = false;    // in one of the files
-  AwsSettings settings;  // of both files; those of the credentials file win. Secret.
-  std::string files;     // what was looked at and could not be read, for messages; may be ""
+  std::string name;    // AWS_PROFILE, AWS_DEFAULT_PROFILE, "default"
+  bool named = false;  // by a variable: must exist
+  bool found = false;  // in one of the files
+  // Of both files; those of the credentials file win. With those of its "services". Secret.
+  AwsSettings settings;
+  std::string files;  // what was looked at and could not be read, for messages; may be ""
 
   std::string setting(const std::string& key) const {
     const auto at = settings.find(key);

@@ -211,7 +211,7 @@ Result<std::unique_ptr<Source>> open_s3(std::string_view text, const Variables& 
   Result<S3Url> url = parse_s3_url(text);
   if (!url) return tl::unexpected(url.error());
   const auth::AwsProfile profile = auth::read_aws_profile(variables);
-  Result<S3Service> service = find_s3_service(variables, profile.setting("endpoint_url"));
+  Result<S3Service> service = find_s3_service(variables, profile);
   if (!service) return tl::unexpected(service.error());
   const std::string region = auth::aws_region(variables, profile);
   if (!is_region(region)) {

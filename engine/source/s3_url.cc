@@ -68,7 +68,7 @@ Result<S3Url> parse_s3_url(std::string_view text) {
   return url;
 }
 
-Result<S3Service> find_s3_service(const Variables& variables, const std::string& configured) {
+Result<S3Service> find_s3_service(const Variables& variables, const auth::AwsProfile& profile) {
   S3Service service;
   service.fips = variable(variables, "AWS_USE_FIPS_ENDPOINT") == "true";
   service.dualstack = variable(variables, "AWS_USE_DUALSTACK_ENDPOINT") == "true";
@@ -81,12 +81,14 @@ Result<S3Service> find_s3_service(const Variables& variables, const std::string&
   }
   if (text.empty()) {
     name = "endpoint_url of the profile";
-    text = configured;
+    text = profile.setting("s3.endpoint_url");
+    if (text.empty()) text = profile.setting("endpoint_url");
   }
   if (text.empty()) return service;
   Result<auth::Url> url = auth::parse_url(text);
   if (!url) return fail(ExitCode::kSource, name + ": " + url.error().message);
   if (!url->query.empty()) return fail(ExitCode::kSource, name + ": a query makes no sense here");
+  service.in_host = profile.setting("s3.addressing_style") == "virtual";
   service.endpoint = url->origin() + url->path;
   while (service.endpoint.ends_with('/')) service.endpoint.pop_back();
   return service;
@@ -96,6 +98,11 @@ S3Place s3_place(const S3Service& service, const std::string& bucket, const std:
   if (!service.endpoint.empty()) {
     const std::size_t host = service.endpoint.find("://") + 3;
     const std::size_t path = std::min(service.endpoint.find('/', host), service.endpoint.size());
+    if (service.in_host && fits_host(bucket)) {
+      return {service.endpoint.substr(0, host) + bucket + "." +
+                  service.endpoint.substr(host, path - host),
+              service.endpoint.substr(path)};
+    }
     return {service.endpoint.substr(0, path), service.endpoint.substr(path) + "/" + bucket};
   }
   const std::string host = fmt::format("s3{}{}.{}.amazonaws.com{}", service.fips ? "-fips" : "",

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/auth/aws_profile.h"
 #include "stage_model/result.h"
 
 namespace stage_model::source {
@@ -22,20 +23,21 @@ struct S3Service {
   std::string endpoint;    // of a server that is not AWS: "http://host:port[/base]", or ""
   bool fips = false;       // AWS_USE_FIPS_ENDPOINT
   bool dualstack = false;  // AWS_USE_DUALSTACK_ENDPOINT: IPv6 too
+  bool in_host = false;  // addressing_style = virtual in the profile: the bucket, at `endpoint` too
 };
 
-// `configured`: endpoint_url of the profile, or "". Order: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
-// the profile. Errors: kSource.
+// Order: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's for S3, the profile's. Errors:
+// kSource.
 Result<S3Service> find_s3_service(const std::map<std::string, std::string>& variables,
-                                  const std::string& configured);
+                                  const auth::AwsProfile& profile);
 
 struct S3Place {
   std::string origin;  // "https://host[:port]"
   std::string base;    // encoded path of the bucket, without slash at the end; "" if in the host
 };
 
-// The bucket in the host name on AWS; in the path for other servers and for names that no
-// certificate covers (with dots) or that are no host names.
+// The bucket in the host name on AWS; in the path for other servers, unless the profile wants it
+// otherwise, and for names that no certificate covers (with dots) or that are no host names.
 S3Place s3_place(const S3Service& service, const std::string& bucket, const std::string& region);
 
 // Lower case, digits and dashes: fit for a host name.

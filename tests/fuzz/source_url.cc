@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   if (!url.starts_with("s3://")) return 0;
   const auto bucket = source::parse_s3_url(url);
-  const auto service = source::find_s3_service(variables, "");
+  const auto service = source::find_s3_service(variables, {});
   fuzz::ok_or_one_line(service);
   if (fuzz::ok_or_one_line(bucket)) {
     fuzz::expect(!bucket->bucket.empty(), "a place in S3 has a bucket");

@@ -94,8 +94,25 @@ TEST(AuthAwsFiles, SectionsAndSettings) {
   EXPECT_EQ(sections.at("profile team").at("region"), "us-west-2");
   EXPECT_EQ(sections.at("profile team").at("endpoint_url"), "https://s3.example");
   EXPECT_EQ(sections.at("profile team").count("addressing_style"), 0U);
+  EXPECT_EQ(sections.at("profile team").at("s3.addressing_style"), "path");
+  EXPECT_TRUE(parse_aws_file("[a]\n  x = y\n").at("a").empty());
   EXPECT_EQ(parse_aws_file("a = b\n").size(), 0U);
   EXPECT_EQ(parse_aws_file(kCredentials).at("default").at("aws_secret_access_key"), "s3cr3t=");
+}
+
+// As AWS documents endpoints of single services.
+TEST(AuthAwsFiles, TheServicesOfAProfile) {
+  const Files files;
+  files.write("config",
+              "[default]\nservices = ours\nregion = x\n"
+              "[services ours]\ns3 =\n  endpoint_url = https://ceph.example\n"
+              "sts =\n  endpoint_url = https://sts.example\n");
+  files.write("credentials", kCredentials);
+  const AwsProfile profile = read_aws_profile(files.variables());
+  EXPECT_EQ(profile.setting("s3.endpoint_url"), "https://ceph.example");
+  EXPECT_EQ(profile.setting("endpoint_url"), "");
+  EXPECT_EQ(profile.setting("region"), "x");
+  EXPECT_EQ(profile.setting("aws_access_key_id"), "AKIADEFAULT");
 }
 
 TEST(AuthAwsFiles, TheProfileOfTheVariables) {

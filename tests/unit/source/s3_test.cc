@@ -167,23 +167,33 @@ TEST(SourceS3Url, PlacesOnAws) {
 TEST(SourceS3Url, EndpointsOfVariables) {
   const Variables both = {{"AWS_ENDPOINT_URL", "http://minio:9000/"},
                           {"AWS_ENDPOINT_URL_S3", "https://gw.example/s3/"}};
-  auto service = find_s3_service(both, "http://profile");
+  auth::AwsProfile profile;
+  profile.settings["endpoint_url"] = "http://profile";
+  auto service = find_s3_service(both, profile);
   ASSERT_TRUE(service);
   S3Place place = s3_place(*service, "models", "eu-west-1");
   EXPECT_EQ(place.origin, "https://gw.example");
   EXPECT_EQ(place.base, "/s3/models");
-  service = find_s3_service({{"AWS_ENDPOINT_URL", "http://minio:9000/"}}, "");
+  service = find_s3_service({{"AWS_ENDPOINT_URL", "http://minio:9000/"}}, {});
   place = s3_place(*service, "models", "eu-west-1");
   EXPECT_EQ(place.origin, "http://minio:9000");
   EXPECT_EQ(place.base, "/models");
-  EXPECT_EQ(find_s3_service({}, "http://profile")->endpoint, "http://profile");
+  EXPECT_EQ(find_s3_service({}, profile)->endpoint, "http://profile");
   EXPECT_EQ(find_s3_service(
                 {{"AWS_ENDPOINT_URL", "http://m"}, {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"}},
-                "http://profile")
+                profile)
                 ->endpoint,
             "");
+  profile.settings["s3.endpoint_url"] = "https://oss.example/";
+  EXPECT_EQ(s3_place(*find_s3_service({}, profile), "models", "x").origin, "https://oss.example");
+  profile.settings["s3.addressing_style"] = "virtual";
+  place = s3_place(*find_s3_service({}, profile), "models", "x");
+  EXPECT_EQ(place.origin, "https://models.oss.example");
+  EXPECT_EQ(place.base, "");
+  place = s3_place(*find_s3_service({}, profile), "my.models", "x");
+  EXPECT_EQ(place.origin + place.base, "https://oss.example/my.models");
   for (const char* bad : {"minio:9000", "http://u:SECRET@minio", "http://minio?x=SECRET"}) {
-    const auto refused = find_s3_service({{"AWS_ENDPOINT_URL", bad}}, "");
+    const auto refused = find_s3_service({{"AWS_ENDPOINT_URL", bad}}, {});
     ASSERT_FALSE(refused) << bad;
     EXPECT_THAT(refused.error().message, HasSubstr("AWS_ENDPOINT_URL: "));
     EXPECT_THAT(refused.error().message, Not(HasSubstr("SECRET")));
