@@ -67,15 +67,19 @@ class S3 final : public Source {
       use_region(other);
       listing = list_here();
     }
-    if (listing) listing->resolved = region_;
+    if (listing) listing->resolved = region_ + "\n" + place_.origin + "\n" + place_.base;
     return listing;
   }
 
+  // Rank 0 may have found the endpoint in variables or a profile that this rank lacks.
   Status adopt(const std::string& resolved) override {
-    if (!is_region(resolved)) {
-      return fail(ExitCode::kSource, "rank 0 sent a region that is none");
+    const std::size_t first = resolved.find('\n');
+    const std::size_t last = resolved.rfind('\n');
+    if (first == last || !is_region(resolved.substr(0, first))) {
+      return fail(ExitCode::kSource, "rank 0 sent an endpoint that this version does not know");
     }
-    use_region(resolved);
+    use_region(resolved.substr(0, first));
+    place_ = {resolved.substr(first + 1, last - first - 1), resolved.substr(last + 1)};
     return {};
   }
 
