@@ -24,6 +24,9 @@ bool all_digits(std::string_view text) {
 
 std::optional<std::pair<std::string, std::string>> condition(std::string_view etag) {
   if (etag.empty() || etag.starts_with("W/") || etag.starts_with(kHashTag)) return std::nullopt;
+  // Out of a list it may hold line breaks, behind which a server would write headers of its own.
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(etag.begin(), etag.end(), control)) return std::nullopt;
   if (is_time(etag)) {
     return std::make_pair("If-Unmodified-Since", std::string(etag.substr(kTimeTag.size())));
   }

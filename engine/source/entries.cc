@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "engine/source/show.h"
@@ -36,6 +37,16 @@ bool has_children(const std::vector<std::string>& sorted_names, const std::strin
   const std::string start = name + "/";
   const auto at = std::lower_bound(sorted_names.begin(), sorted_names.end(), start);
   return at != sorted_names.end() && at->starts_with(start);
+}
+
+// "%20", as in a URL for a browser.
+bool looks_encoded(std::string_view prefix) {
+  const auto hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = prefix.find('%'); at != std::string_view::npos;
+       at = prefix.find('%', at + 1)) {
+    if (at + 2 < prefix.size() && hex(prefix[at + 1]) && hex(prefix[at + 2])) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -101,7 +112,10 @@ Result<plan::Listing> make_listing(std::vector<Entry> entries, const std::string
                             listing.directories.end());
   if (listing.objects.empty()) {
     return fail(ExitCode::kSource,
-                fmt::format("nothing found under {}: check the container and the prefix", source));
+                fmt::format("nothing found under {}: check the container and the prefix{}", source,
+                            looks_encoded(prefix) ? "; write names as they are: '%' and two digits "
+                                                    "stand for themselves here"
+                                                  : ""));
   }
   return listing;
 }

@@ -50,5 +50,12 @@ TEST(HttpHeaders, Lines) {
   EXPECT_FALSE(parse_header_line(": x\r\n"));
 }
 
+TEST(HttpHeaders, AnETagOfAListBringsNoHeadersOfItsOwn) {
+  ASSERT_TRUE(condition("\"a b\""));
+  EXPECT_EQ(condition("\"a b\"")->first, "If-Match");
+  EXPECT_FALSE(condition("\"a\r\nHost: elsewhere\""));
+  EXPECT_FALSE(condition("Last-Modified: x\nHost: elsewhere"));
+}
+
 }  // namespace
 }  // namespace stage_model::http

@@ -64,6 +64,10 @@ TEST(SourceEntries, WhatCannotBeIsRefused) {
   EXPECT_THAT(refusal({file("n/a", 1)}), HasSubstr("outside the prefix"));
   EXPECT_THAT(refusal({file("m/a", 1), file("m/a", 1)}), HasSubstr("listed twice"));
   EXPECT_THAT(refusal({}), HasSubstr("nothing found under URL"));
+  const auto encoded = make_listing({}, "my%20model/", "URL");
+  ASSERT_FALSE(encoded);
+  EXPECT_THAT(encoded.error().message, HasSubstr("write names as they are"));
+  EXPECT_THAT(refusal({}), testing::Not(HasSubstr("write names as they are")));
   EXPECT_THAT(refusal({file("m/", 0), directory("m/d")}), HasSubstr("nothing found under URL"));
   Entry archived = file("m/old", 1);
   archived.archived = true;
