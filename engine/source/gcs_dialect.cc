@@ -20,8 +20,9 @@ std::string GcsDialect::advice(const http::Failure& failure) const {
   }
   if (status == 401 || status == 403) {
     if (identity_->describe().starts_with("anonymous")) {
-      return "no public access: set GOOGLE_APPLICATION_CREDENTIALS, or give the node a service "
-             "account";
+      return "no public access: set GOOGLE_APPLICATION_CREDENTIALS, log in by 'gcloud auth "
+             "application-default login' ('gcloud auth login' is for gcloud alone), or give the "
+             "node a service account";
     }
     if (status == 401) return "the token is not accepted: is the key or the account disabled?";
     if (error.message.find("scope") != std::string::npos) {

@@ -74,6 +74,11 @@ std::string S3Dialect::advice_for_denied(const http::Failure& failure,
     return "no public access: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or "
            "give the node a role";
   }
+  if (identity_->describe().starts_with("role of the EC2 instance")) {
+    return "not allowed for the instance's role: it needs s3:ListBucket on the bucket and "
+           "s3:GetObject on the objects; a public bucket is read without it by "
+           "AWS_EC2_METADATA_DISABLED=true";
+  }
   return "not allowed for this identity: it needs s3:ListBucket on the bucket and s3:GetObject on "
          "the objects (and kms:Decrypt where they are encrypted with a key of KMS)";
 }

@@ -110,6 +110,7 @@ TEST_F(CloudGcs, RefusalsSayWhatToDo) {
   variables_["NO_GCE_CHECK"] = "true";
   EXPECT_THAT(error("private", "models/m/"),
               AllOf(HasSubstr("no public access: set GOOGLE_APPLICATION_CREDENTIALS"),
+                    HasSubstr("gcloud auth application-default login"),
                     HasSubstr("as anonymous (NO_GCE_CHECK is set)")));
 }
 

@@ -162,6 +162,8 @@ TEST_F(CloudS3, TheRoleOfAnInstance) {
   without_proxy();
   use_imds("good");
   EXPECT_TRUE(list("expiring")) << list("expiring").error().message;
+  EXPECT_THAT(error("denied"), HasSubstr("a public bucket is read without it by "
+                                         "AWS_EC2_METADATA_DISABLED=true"));
   use_imds("busy");  // 429 twice
   EXPECT_TRUE(list("expiring"));
   use_imds("down");
