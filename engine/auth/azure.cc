@@ -76,14 +76,18 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
     absent("connection string", "AZURE_STORAGE_CONNECTION_STRING");
   }
 
+  // Another account's would be shown to this one, and look like a wrong one here.
+  const auto owner = variable("AZURE_STORAGE_ACCOUNT");
+  const bool ours = owner.empty() || owner == account;
   if (const auto text = secret("AZURE_STORAGE_SAS_TOKEN"); !text.empty()) {
-    return done(from_sas(text));
+    if (ours) return done(from_sas(text));
+    unused.push_back(fmt::format("AZURE_STORAGE_SAS_TOKEN is for account {}", owner));
+  } else {
+    absent("SAS", "AZURE_STORAGE_SAS_TOKEN");
   }
-  absent("SAS", "AZURE_STORAGE_SAS_TOKEN");
 
   if (const auto key = secret("AZURE_STORAGE_KEY"); !key.empty()) {
-    const auto owner = variable("AZURE_STORAGE_ACCOUNT");
-    if (owner.empty() || owner == account) return done(key_or_token(key));
+    if (ours) return done(key_or_token(key));
     unused.push_back(fmt::format("AZURE_STORAGE_KEY is for account {}", owner));
   } else {
     absent("shared key", "AZURE_STORAGE_KEY");

@@ -16,8 +16,9 @@ namespace stage_model::auth {
 //   1. `url_sas`: a signature in the URL itself (engine alone)
 //   2. AZURE_STORAGE_CONNECTION_STRING
 //   3. AZURE_STORAGE_SAS_TOKEN, with or without '?'
-//   4. AZURE_STORAGE_KEY, if AZURE_STORAGE_ACCOUNT is unset or is `account`: a key belongs to an
-//      account, and sending another one's would only look like a wrong key
+//   4. AZURE_STORAGE_KEY
+//      (3 and 4: if AZURE_STORAGE_ACCOUNT is unset or is `account`: sending another account's
+//      would show it to this one, and only look like a wrong key)
 //      (2 and 4: where the account accepts no keys, a token by 5 takes the key's place)
 //   5. tokens, by azure_login.h: a service principal's secret, workload identity, managed identity,
 //      Azure CLI; if `surroundings` has a way to ask for them

@@ -81,6 +81,12 @@ Result<Sas> parse_sas(std::string_view text) {
   if (Status status = read_time(sas.query, "st", sas.starts); !status) {
     return tl::unexpected(status.error());
   }
+  // One by a user's delegation key ends with that key, at the latest after a week.
+  std::optional<std::time_t> key_expires;
+  if (Status status = read_time(sas.query, "ske", key_expires); !status) {
+    return tl::unexpected(status.error());
+  }
+  if (key_expires && (!sas.expires || *key_expires < *sas.expires)) sas.expires = key_expires;
   sas.permissions = value_of(sas.query, "sp");
   const std::string resource = value_of(sas.query, "sr");
   sas.one_blob = resource == "b" || resource == "bs" || resource == "bv";

@@ -94,6 +94,8 @@ TEST(AuthSas, RefusesWhatCannotWork) {
   EXPECT_THAT(message("sig=x&sp=rl&ss=q&srt=co"), HasSubstr("ss=q"));
   EXPECT_THAT(message("sig=x&sp=rl&ss=b&srt=o"), HasSubstr("srt=o"));
   EXPECT_EQ(message("sig=x&sp=racwdl&ss=bf&srt=sco"), "");
+  EXPECT_THAT(message("sig=x&sp=rl&se=2026-01-09&ske=1969-12-31"),
+              HasSubstr("SAS expired at 1969"));
   EXPECT_EQ(message("sig=x&si=policy&sr=c"), "");  // a stored policy holds rights and times
 }
 
@@ -185,6 +187,10 @@ TEST(AuthChoice, AKeyBelongsToAnAccount) {
             "shared key of account acct");
   EXPECT_EQ(chosen({{"AZURE_STORAGE_KEY", "a2V5"}, {"AZURE_STORAGE_ACCOUNT", "b"}}),
             "anonymous (AZURE_STORAGE_KEY is for account b)");
+  EXPECT_EQ(chosen({{"AZURE_STORAGE_SAS_TOKEN", "sig=x"}, {"AZURE_STORAGE_ACCOUNT", "acct"}}),
+            "SAS");
+  EXPECT_EQ(chosen({{"AZURE_STORAGE_SAS_TOKEN", "sig=x"}, {"AZURE_STORAGE_ACCOUNT", "b"}}),
+            "anonymous (AZURE_STORAGE_SAS_TOKEN is for account b)");
   EXPECT_EQ(chosen({{"AZURE_STORAGE_CONNECTION_STRING", "AccountName=b;AccountKey=a2V5"}}),
             "anonymous (AZURE_STORAGE_CONNECTION_STRING is for account b)");
   EXPECT_EQ(chosen({{"AZURE_STORAGE_CONNECTION_STRING",
