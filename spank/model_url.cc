@@ -57,8 +57,8 @@ bool is_secret(const std::string& key) {
 bool has_secret(std::string_view url) {
   // Without a colon too: there tokens stand in place of the user.
   if (authority(url).find('@') != std::string_view::npos) return true;
-  // Past '#' too: a shell-quoted URL may have its query anywhere.
-  std::size_t begin = url.find_first_of("?#");
+  // Past '#' too, and where the '?' itself is encoded: a pasted URL may have its query anywhere.
+  std::size_t begin = url.find_first_of("?#&");
   while (begin != std::string_view::npos) {
     const std::string_view rest = url.substr(begin + 1);
     const std::size_t end = rest.find_first_of("&;?#");
@@ -117,7 +117,7 @@ std::string url_scheme(std::string_view url) {
 }
 
 std::string url_for_message(std::string_view url) {
-  std::string out(url.substr(0, url.find_first_of("?#")));
+  std::string out(url.substr(0, url.find_first_of("?#&")));
   const std::string_view user = authority(out);  // nothing, where a '?' stands before "://"
   if (const std::size_t at = user.rfind('@'); at != std::string_view::npos) {
     const std::size_t begin = url_scheme(url).size() + 3;

@@ -24,6 +24,17 @@ std::string upper(std::string text) {
   return text;
 }
 
+// "*.example.com", as the tools written in Go take it, is ".example.com" to libcurl.
+std::string without_stars(std::string_view list) {
+  std::string out;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool begins = out.empty() || out.back() == ',' || out.back() == ' ';
+    if (begins && list.substr(i).starts_with("*.")) continue;
+    out += list[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 Environment read_environment(const std::map<std::string, std::string>& variables) {
@@ -50,7 +61,7 @@ Environment read_environment(const std::map<std::string, std::string>& variables
   if (out.http_proxy.empty()) out.http_proxy = all;
   out.https_proxy = either("https_proxy");
   if (out.https_proxy.empty()) out.https_proxy = all;
-  out.no_proxy = either("no_proxy");
+  out.no_proxy = without_stars(either("no_proxy"));
   return out;
 }
 

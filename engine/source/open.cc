@@ -13,10 +13,12 @@ Result<std::unique_ptr<Source>> open_source(std::string_view url, const Variable
     known += fmt::format("{}{}", known.empty() ? "" : ", ", kind->scheme);
   }
   // A URL that nobody knows may still hold a secret: only its scheme is repeated.
-  const std::string_view scheme = url.substr(0, std::min(url.find("://"), std::size_t{16}));
-  return fail(ExitCode::kUsage,
-              fmt::format("'{}…' is not a source that we know: use {}",
-                          url.find("://") == std::string_view::npos ? "" : scheme, known));
+  const std::size_t end = url.find("://");
+  if (end == std::string_view::npos) {
+    return fail(ExitCode::kUsage, "SOURCE is not a URL: use " + known);
+  }
+  return fail(ExitCode::kUsage, fmt::format("'{}://…' is not a source that we know: use {}",
+                                            url.substr(0, std::min(end, std::size_t{16})), known));
 }
 
 }  // namespace stage_model::source

@@ -27,5 +27,15 @@ TEST(HttpEnvironment, AllProxyServesBoth) {
   EXPECT_EQ(given.proxy_for("http"), "socks5h://p:1");
 }
 
+TEST(HttpEnvironment, StarsInNoProxyAreWhatOtherToolsTakeThemFor) {
+  const auto no_proxy = [](const char* text) {
+    return read_environment({{"no_proxy", text}}).no_proxy;
+  };
+  EXPECT_EQ(no_proxy("*.blob.core.windows.net, *.x,10.0.0.0/8"),
+            ".blob.core.windows.net, .x,10.0.0.0/8");
+  EXPECT_EQ(no_proxy("*"), "*");
+  EXPECT_EQ(no_proxy("a*.b,*c"), "a*.b,*c");
+}
+
 }  // namespace
 }  // namespace stage_model::http

@@ -247,6 +247,9 @@ TEST(SourceOpen, ChoosesByUrl) {
     ASSERT_FALSE(source) << bad;
     EXPECT_EQ(source.error().code, ExitCode::kUsage);
     EXPECT_THAT(source.error().message, HasSubstr("az://ACCOUNT/CONTAINER/PREFIX/, file:///PATH"));
+    EXPECT_THAT(source.error().message,
+                HasSubstr(std::string_view(bad).starts_with("ftp") ? "'ftp://…' is not a source"
+                                                                   : "SOURCE is not a URL"));
     EXPECT_THAT(source.error().message, Not(HasSubstr("SECRET")));
   }
 }

@@ -52,7 +52,7 @@ TEST(ModelUrl, SecretsAreRefusedAndNotShown) {
         "https://h/p?x=1#token=HUNTER2", "hf://o/n?token=HUNTER2", "ftp://h/p?sig=HUNTER2",
         "https://h/p?private_token=HUNTER2", "https://h/p?api_key=HUNTER2",
         "https://h/p?key=HUNTER2", "https://h/p?X-Amz-Security-Token=HUNTER2",
-        "https://HUNTER2@h/p", "az://acct/cont?sig=HUNTER2\n"}) {
+        "https://HUNTER2@h/p", "https://h/p%3Fsv=1&sig=HUNTER2", "az://acct/cont?sig=HUNTER2\n"}) {
     EXPECT_THAT(error_of(url), HasSubstr("carries a secret")) << url;
     EXPECT_THAT(error_of(url), Not(HasSubstr("HUNTER2"))) << url;
   }
