@@ -263,10 +263,11 @@ class Https final : public Source {
                                      const std::vector<ManifestFile>& files) const {
     std::vector<Result<Found>> found;
     for (const ManifestFile& file : files) found.emplace_back(Found{file.size, "", true});
+    std::atomic<bool> trouble{false};  // of the network: all would have it
     ask_at_once(files.size(), [&](std::size_t i) {
       const ManifestFile& file = files[i];
       const bool one_get = file.size <= options_.block_size;
-      if (file.size == 0 || (one_get && files.size() > kMostLooks)) return;
+      if (trouble || file.size == 0 || (one_get && files.size() > kMostLooks)) return;
       const std::string_view target = file.place.target;
       found[i] = look(client, file.place, file.name,
                       file.place.origin + show(target.substr(0, target.find('?'))));
@@ -275,6 +276,7 @@ class Https final : public Source {
                                                        "{}",
                                                        file.size, found[i]->size));
       }
+      if (!found[i] && found[i].error().code != ExitCode::kSource) trouble = true;
     });
     return found;
   }

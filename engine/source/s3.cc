@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "engine/auth/aws.h"
@@ -156,23 +157,30 @@ class S3 final : public Source {
       std::erase_if(wanted, [](const Entry* entry) { return !entry->archived; });
       wanted.resize(std::min(wanted.size(), kMostHeads));
     }
-    ask_at_once(wanted.size(), [&](std::size_t i) { look_at(client, *wanted[i]); });
+    // A server in trouble with one HEAD has it with all, and each would be asked again for minutes.
+    std::atomic<bool> trouble{false};
+    ask_at_once(wanted.size(), [&](std::size_t i) {
+      if (trouble) return;
+      const Status status = look_at(client, *wanted[i]);
+      if (!status && status.error().code != ExitCode::kSource) trouble = true;
+    });
     say_archived(entries);
   }
 
-  void look_at(http::Client& client, Entry& entry) const {
+  Status look_at(http::Client& client, Entry& entry) const {
     auth::Request request = object_request(place_, entry.key);
     request.method = "HEAD";
     request.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
     if (!entry.etag.empty()) request.headers.emplace_back("If-Match", entry.etag);
     const auto answer = client.perform(request, "object '" + show(entry.key) + "'", 0);
-    if (!answer) return;
+    if (!answer) return tl::unexpected(answer.error());
     entry.hash = proven_hash(answer->headers, entry.etag);
     const auto restore = http::header(answer->headers, "x-amz-restore");
     if (restore.find("ongoing-request=\"false\"") != std::string_view::npos) entry.archived = false;
     // Intelligent tiering: lists do not say that an object sleeps.
     const auto status = http::header(answer->headers, "x-amz-archive-status");
     if (!status.empty() && restore.empty()) entry.archived = true;
+    return {};
   }
 
   // Refused by plan, unless filters leave it out.

@@ -250,6 +250,12 @@ class Handler(BaseHTTPRequestHandler):
     def s3_foreign(self, rest, query):
         return self.answer(200, page([("m/a", 1), ("q/evil", 1)]))
 
+    def s3_headless(self, rest, query):
+        if self.command == "HEAD":
+            return self.answer(500)
+        md5 = "0123456789abcdef" * 2
+        return self.answer(200, page([(f"m/{i:03}", 100) for i in range(200)]).replace("v1<", md5 + "<"))
+
     def s3_huge(self, rest, query):
         return self.objects(rest, query, [(f"m/{i}", size) for i, size in enumerate(HUGE)])
 

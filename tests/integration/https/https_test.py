@@ -245,6 +245,18 @@ class HttpsTest(EngineTest):
         self.staged(self.manifest(f"one.bin\t{len(DATA)}", "empty\t0"), {"one.bin": DATA, "empty": b""})
         self.assertIn("[download] 0 bytes", self.output)
 
+    def test_a_server_in_trouble_is_not_asked_for_every_file(self):
+        class Down(Service):
+            def answer(self, handler):
+                if handler.path.endswith(".manifest"):
+                    return handler.reply(200, "".join(f"{i}\t9\n" for i in range(200)).encode())
+                return handler.reply(500)
+
+        service = self.service(Down())
+        self.stage(service.origin + "/a.manifest", "--max-retries", "0")
+        self.assertFails(5, "answers HTTP 500")
+        self.assertLess(len(service.requests), 70)  # what was under way, by GET and HEAD
+
     def test_there_and_back(self):
         service, other = self.service(Replaced()), self.service(Replaced())
         service.other, other.other = other, service

@@ -127,6 +127,22 @@ TEST_F(CloudS3, SlowDownIsWaitedFor) {
   EXPECT_TRUE(list("slow_down"));
 }
 
+// They only bring hashes: a list does not wait for 200 of them, one after another, for minutes
+// each.
+TEST_F(CloudS3, AServerInTroubleWithHeadsIsNotAskedForAll) {
+  without_proxy();
+  options_.max_retries = 0;
+  const auto listing = list("headless");
+  ASSERT_TRUE(listing) << listing.error().message;
+  EXPECT_EQ(listing->objects.size(), 200U);
+  const std::string log = server_.log();
+  std::size_t heads = 0;
+  for (std::size_t at = log.find("HEAD "); at != std::string::npos; at = log.find("HEAD ", at + 1))
+    ++heads;
+  EXPECT_GT(heads, 0U);
+  EXPECT_LE(heads, 32U);  // those that were under way
+}
+
 TEST_F(CloudS3, RefusalsSayWhatToDo) {
   without_proxy();
   EXPECT_THAT(error("denied"), AllOf(HasSubstr("s3:ListBucket"), HasSubstr("request id ABC123"),
