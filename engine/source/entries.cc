@@ -49,6 +49,17 @@ bool looks_encoded(std::string_view prefix) {
   return false;
 }
 
+// What a prefix holds that other tools would take for more than itself.
+std::string_view misread(std::string_view prefix) {
+  if (prefix.find('*') != std::string_view::npos) {
+    return "; '*' stands for itself here: patterns go to --include";
+  }
+  if (looks_encoded(prefix)) {
+    return "; write names as they are: '%' and two digits stand for themselves here";
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<plan::Listing> make_single(Entry entry, const std::string& source) {
@@ -113,9 +124,7 @@ Result<plan::Listing> make_listing(std::vector<Entry> entries, const std::string
   if (listing.objects.empty()) {
     return fail(ExitCode::kSource,
                 fmt::format("nothing found under {}: check the container and the prefix{}", source,
-                            looks_encoded(prefix) ? "; write names as they are: '%' and two digits "
-                                                    "stand for themselves here"
-                                                  : ""));
+                            misread(prefix)));
   }
   return listing;
 }

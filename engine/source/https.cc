@@ -34,6 +34,18 @@ constexpr std::uint64_t kMaxWhole = 1 << 30;
 constexpr std::string_view kRanges = "ranges ";
 constexpr std::string_view kWhole = "whole ";
 
+// Who copied a URL out of a browser may mean another source: " (…)", or nothing.
+std::string_view meant(std::string_view host) {
+  if (host == "huggingface.co") return " (of the hub: hf://ORG/NAME)";
+  if (host.ends_with(".amazonaws.com")) return " (of S3: s3://BUCKET/PREFIX/)";
+  if (host == "storage.googleapis.com") return " (of Cloud Storage: gs://BUCKET/PREFIX/)";
+  if (host.find(".blob.") != std::string_view::npos) {
+    return " (Azure under a name of the site's own: az://ACCOUNT/CONTAINER/PREFIX/ with "
+           "AZURE_STORAGE_BLOB_ENDPOINT)";
+  }
+  return "";
+}
+
 class HttpsDialect final : public http::Dialect {
  public:
   bool redirects() const override { return true; }
@@ -45,8 +57,10 @@ class HttpsDialect final : public http::Dialect {
                          : status == 401 || status == 403
                              ? "not allowed without a login, or the URL's signature has expired"
                              : "refused";
+    const bool login = status == 401 || status == 403;
     return Error{ExitCode::kSource,
-                 fmt::format("{}: {} (HTTP {}, {})", failure.what, advice, status, failure.host)};
+                 fmt::format("{}: {}{} (HTTP {}, {})", failure.what, advice,
+                             login ? meant(failure.host) : "", status, failure.host)};
   }
 };
 
@@ -55,18 +69,6 @@ struct Found {
   std::string etag;
   bool ranges = false;
 };
-
-// Who copied a URL out of a browser may mean another source.
-std::string_view meant(std::string_view host) {
-  if (host == "huggingface.co") return ", or a repository: hf://ORG/NAME";
-  if (host.ends_with(".amazonaws.com")) return ", or a bucket: s3://BUCKET/PREFIX/";
-  if (host == "storage.googleapis.com") return ", or a bucket: gs://BUCKET/PREFIX/";
-  if (host.find(".blob.") != std::string_view::npos) {
-    return ", or Azure under a name of the site's own: az://ACCOUNT/CONTAINER/PREFIX/ with "
-           "AZURE_STORAGE_BLOB_ENDPOINT";
-  }
-  return "";
-}
 
 // What a login, a "not found" or the page about a file looks like when it comes as HTTP 200. A file
 // of a web server's own disk is served by ranges, whatever its type.

@@ -276,6 +276,19 @@ class HttpsTest(EngineTest):
         self.assertFails(3, "answers with a web page (text/html)", "does it want a login")
         self.staged(service.origin + "/about.html", {"about.html": b"<html>who are you?</html>"})
 
+    def test_urls_of_other_sources(self):
+        class Hub(Service):  # as a proxy, so that its name is that of the hub
+            def answer(self, handler):
+                handler.reply(401)
+
+        proxy = {"no_proxy": "", "http_proxy": self.service(Hub()).origin, "STAGE_ALLOW_HTTP": "1"}
+        self.stage("http://huggingface.co/org/name/resolve/main/x.bin", **proxy)
+        self.assertFails(3, "not allowed without a login", "hf://ORG/NAME", "HTTP 401")
+        for url, scheme in (("https://b.s3.eu-west-1.amazonaws.com/p/", "s3://"),
+                            ("https://storage.googleapis.com/b/p/", "gs://")):
+            self.stage(url)
+            self.assertFails(2, "directories cannot be listed", scheme)
+
     def test_mistakes(self):
         for url, code, word in ((f"{self.base}/none", 3, "not found: check the URL (HTTP 404"),
                                 (f"{self.base}/dir/", 2, "directories cannot be listed"),

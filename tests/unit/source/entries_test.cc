@@ -67,6 +67,9 @@ TEST(SourceEntries, WhatCannotBeIsRefused) {
   const auto encoded = make_listing({}, "my%20model/", "URL");
   ASSERT_FALSE(encoded);
   EXPECT_THAT(encoded.error().message, HasSubstr("write names as they are"));
+  const auto pattern = make_listing({}, "model/*/", "URL");
+  ASSERT_FALSE(pattern);
+  EXPECT_THAT(pattern.error().message, HasSubstr("patterns go to --include"));
   EXPECT_THAT(refusal({}), testing::Not(HasSubstr("write names as they are")));
   EXPECT_THAT(refusal({file("m/", 0), directory("m/d")}), HasSubstr("nothing found under URL"));
   Entry archived = file("m/old", 1);
