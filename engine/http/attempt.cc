@@ -101,7 +101,10 @@ Attempt::Attempt(const auth::Request& request, const Expected& expected, const O
   set(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(easy_, CURLOPT_ERRORBUFFER, error_);
 
-  if (!environment.ca_file.empty()) set(easy_, CURLOPT_CAINFO, environment.ca_file.c_str());
+  if (!environment.ca_file.empty()) {
+    set(easy_, CURLOPT_CAINFO, environment.ca_file.c_str());
+    set(easy_, CURLOPT_PROXY_CAINFO, environment.ca_file.c_str());  // of a proxy by https://
+  }
   // Both always set, so that libcurl does not read the environment by rules of its own.
   const std::string scheme = request.origin.substr(0, request.origin.find(':'));
   const std::string proxy = environment.proxy_for(scheme);

@@ -73,7 +73,10 @@ Result<auth::ExchangeAnswer> exchange(const Environment& environment,
   set(CURLOPT_HTTPHEADER, headers);
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(asked.timeout_s * 1000));
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(asked.connect_timeout_s * 1000));
-  if (!environment.ca_file.empty()) set(CURLOPT_CAINFO, environment.ca_file.c_str());
+  if (!environment.ca_file.empty()) {
+    set(CURLOPT_CAINFO, environment.ca_file.c_str());
+    set(CURLOPT_PROXY_CAINFO, environment.ca_file.c_str());
+  }
   const std::string scheme = asked.request.origin.substr(0, asked.request.origin.find(':'));
   // A metadata service answers for the machine that asks: a proxy's would be the wrong machine's.
   const std::string proxy = asked.local ? "" : environment.proxy_for(scheme);

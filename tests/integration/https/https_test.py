@@ -276,6 +276,11 @@ class HttpsTest(EngineTest):
         self.assertFails(3, "answers with a web page (text/html)", "does it want a login")
         self.staged(service.origin + "/about.html", {"about.html": b"<html>who are you?</html>"})
 
+    def test_a_proxy_that_wants_tls_itself(self):
+        """Its certificate is held against the same bundle; nginx, which is no proxy, says so."""
+        self.stage("https://files.example/x", no_proxy="", https_proxy=f"https://localhost:{self.tls}")
+        self.assertFails(5, f"the proxy localhost:{self.tls} does not let us through: it answers HTTP 4")
+
     def test_urls_of_other_sources(self):
         class Hub(Service):  # as a proxy, so that its name is that of the hub
             def answer(self, handler):
