@@ -35,7 +35,12 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
   const std::string_view size = take(line, '\t');
   const std::string_view hash = take(line, '\t');
   ManifestFile file;
-  Result<http::Place> place = http::follow(base, with_literal_hashes(url));
+  std::string whole = with_literal_hashes(url);
+  // "model:v2.bin" is a name beside the manifest, not a URL of scheme "model".
+  if (whole.find("://") == std::string::npos && whole.find(':') < whole.find('/')) {
+    whole.insert(0, "./");
+  }
+  Result<http::Place> place = http::follow(base, whole);
   if (!place) {
     return fail(ExitCode::kSource, "the URL is not usable (https, or relative to the manifest)");
   }

@@ -180,6 +180,15 @@ class HttpsTest(EngineTest):
         self.dest = self.dir / "second"
         self.staged(self.manifest(f"\ufeffone.bin\t{len(DATA)}\r"), {"one.bin": DATA})
 
+    def test_a_colon_in_a_name_of_a_manifest(self):
+        (self.web / "www/dir/model:v2.bin").write_bytes(b"colon")
+        self.staged(self.manifest("model:v2.bin\t5", name="dir/list.manifest"), {"model:v2.bin": b"colon"})
+        self.dest = self.dir / "second"
+        self.staged(self.manifest("dir/model:v2.bin\t5"), {"model:v2.bin": b"colon"})
+        self.dest = self.dir / "none"
+        self.stage(self.manifest("ftp://h/x\t5"))
+        self.assertFails(3, "line 1 of the manifest: the URL is not usable")
+
     def test_a_manifest_that_lies(self):
         self.stage(self.manifest(f"one.bin\t{len(DATA)}\t{'0' * 64}"), "--verify", "store")
         self.assertEqual(self.code, 7, self.output)
