@@ -62,9 +62,9 @@ if [ $# = 0 ]; then
   build asan unit_tests fuzz_tests && STAGE_FUZZ_SECONDS=10 test_built asan -L 'unit|fuzz' ||
     failed=1
   # Where threads meet; elsewhere there is one.
-  threaded=(store_staging_test store_concurrency_test http_client_test)
+  threaded=(store_staging_test store_concurrency_test http_test http_client_test)
   build tsan "${threaded[@]}" && test_built tsan -L 'unit|integration' \
-    -R '^(Staging|SeveralJobs|HttpClient|Kinds|Forms)' || failed=1
+    -R '^(Staging|SeveralJobs|Http|Threads|Kinds|Forms)' || failed=1
 fi
 
 log=$logs/test-release.log

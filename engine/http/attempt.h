@@ -1,5 +1,5 @@
 // One request on the wire, once: a libcurl handle with its callbacks. Not thread-safe; belongs to
-// the client's loop.
+// one worker.
 #pragma once
 
 #include <curl/curl.h>

@@ -1,6 +1,6 @@
-// All requests of one rank to one store: a thread with a libcurl multi handle. Connections are
-// reused; whatever goes wrong is retried by kind (dialect.h), resumed at the byte where it broke on
-// a fresh connection, and paced with everything else that this client does.
+// All requests of one rank to one store, on one thread or several. Connections are reused; whatever
+// goes wrong is retried by kind (dialect.h), resumed at the byte where it broke on a fresh
+// connection, and paced with everything else that this client does.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/auth/identity.h"
 #include "engine/http/dialect.h"
@@ -17,6 +18,10 @@
 #include "stage_model/result.h"
 
 namespace stage_model::http {
+
+class Dispatcher;
+struct Shared;
+class Worker;
 
 // One ranged GET into the caller's memory.
 struct RangeGet {
@@ -30,7 +35,8 @@ struct RangeGet {
   // Set from outside when the result has become pointless: no further attempt is begun, done is
   // called with kStopped. May be null.
   std::shared_ptr<const std::atomic<bool>> unwanted;
-  // Once, on the client's thread; must not block. Only with exactly the bytes asked for is it ok.
+  // Once, on one of the client's threads (at its destruction: on any); must not block. Only with
+  // exactly the bytes asked for is it ok.
   std::function<void(Status)> done;
 };
 
@@ -54,8 +60,9 @@ class Client {
   Counters counters() const;
 
  private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<Shared> shared_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::vector<std::unique_ptr<Worker>> workers_;
 };
 
 }  // namespace stage_model::http

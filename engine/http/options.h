@@ -7,6 +7,7 @@ namespace stage_model::http {
 
 struct Options {
   unsigned concurrency = 16;       // requests in flight; throttling lowers it for a while
+  unsigned threads = 1;            // that receive and decrypt; the limits are for all together
   unsigned max_retries = 8;        // per request, without those that made progress
   double low_speed_window_s = 20;  // slower than low_speed_bytes over it: restarted
   std::uint64_t low_speed_bytes = 64 << 10;

@@ -24,6 +24,8 @@ struct Route {
   const Place& now() const { return place ? *place : home; }
   // Only there our proof may be shown.
   bool at_home() const { return !place || place->origin == home.origin; }
+  // A good answer would be news to places.
+  bool unsettled() const { return finding || lost > 0; }
 };
 
 class Places {

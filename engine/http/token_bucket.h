@@ -1,8 +1,9 @@
-// A byte rate that is kept on average, with little bursts. Not thread-safe. Times are seconds on
+// A byte rate that is kept on average, with little bursts. Thread-safe. Times are seconds on
 // any one monotonic clock.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 
 namespace stage_model::http {
 
@@ -19,8 +20,10 @@ class TokenBucket {
   double wait(double now);
 
  private:
-  void refill(double now);
-  double rate_, capacity_, tokens_, last_;
+  void refill(double now);  // mutex_ held
+  const double rate_, capacity_;
+  std::mutex mutex_;
+  double tokens_, last_;  // under mutex_
 };
 
 }  // namespace stage_model::http

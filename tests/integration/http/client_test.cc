@@ -369,6 +369,73 @@ TEST_F(HttpClient, AProxyFromTheVariablesIsUsedAndNamed) {
   EXPECT_THAT(response.error().message, testing::Not(HasSubstr("SECRET")));
 }
 
+// With one thread and with several.
+class HttpThreads : public HttpClient, public testing::WithParamInterface<unsigned> {
+ protected:
+  HttpThreads() { options_.threads = GetParam(); }
+
+  // `count` objects of `length` bytes, each under one of the rules.
+  void start(const std::vector<std::string>& rules, std::size_t count, std::uint64_t length) {
+    make();
+    left_ = count;
+    all_.assign(count, std::vector<std::byte>(length));
+    for (std::size_t i = 0; i < count; ++i) {
+      RangeGet get;
+      get.request.origin = server().origin();
+      get.request.path =
+          "/object/" + key() + "/" + std::to_string(length) + "/" + rules[i % rules.size()];
+      get.what = "object 'x'";
+      get.length = get.total = length;
+      get.target = all_[i].data();
+      get.done = [this](const Status& status) {
+        if (status) ++good_;
+        if (!status && status.error().code == ExitCode::kStopped) ++stopped_;
+        if (--left_ == 0) end_.set_value();
+      };
+      client_->start(std::move(get));
+    }
+  }
+
+  std::vector<std::vector<std::byte>> all_;
+  std::atomic<std::size_t> left_{0}, good_{0}, stopped_{0};
+  std::promise<void> end_;
+};
+
+TEST_P(HttpThreads, EachByteComesWhateverGoesWrong) {
+  options_.concurrency = 6;
+  options_.max_bandwidth = 40.0 * kMiB;
+  start({"ok", "cut:1000*1", "status:503:0*2", "status:500*1", "stop:70000*1"}, 60, 300'000);
+  end_.get_future().wait();
+  const Counters counters = client_->counters();
+  client_.reset();  // nothing is written after this
+  EXPECT_EQ(good_, 60U);
+  EXPECT_GE(counters.requests, 60U + 12 * 5);
+  EXPECT_GE(counters.retries_throttle, 24U);
+  EXPECT_GE(counters.retries_server, 12U);
+  EXPECT_GE(counters.retries_reset, 12U);
+  EXPECT_GE(counters.retries_stall, 12U);
+  for (const auto& bytes : all_) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(bytes[i], std::byte(i % 251)) << i;
+  }
+}
+
+TEST_P(HttpThreads, DestructionEndsWhatIsUnderWayAndWhatWaits) {
+  start({"stop:10"}, 40, 5000);
+  client_.reset();
+  EXPECT_EQ(left_, 0U);
+  EXPECT_EQ(stopped_, 40U);
+}
+
+TEST_P(HttpThreads, TheDeadlineEndsWhatIsUnderWayAndWhatWaits) {
+  options_.deadline_s = 0.4;
+  options_.low_speed_window_s = 30;
+  start({"stop:10"}, 40, 5000);
+  end_.get_future().wait();
+  EXPECT_EQ(stopped_, 40U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, HttpThreads, testing::Values(1U, 4U));
+
 // A2: what the proxy itself answers is named as the proxy's.
 TEST_F(HttpClient, AProxyThatRefusesIsNamed) {
   environment_.no_proxy = "";

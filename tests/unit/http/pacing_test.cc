@@ -1,6 +1,10 @@
 // Rates, stalls and throttling, with a clock of the test's own.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "engine/http/low_speed.h"
 #include "engine/http/throttle.h"
 #include "engine/http/token_bucket.h"
@@ -27,6 +31,35 @@ TEST(HttpTokenBucket, SaysHowLongToWait) {
   EXPECT_FALSE(bucket.open(0));
   EXPECT_NEAR(bucket.wait(0), 1.0, 0.01);
   EXPECT_TRUE(bucket.open(bucket.wait(0)));
+}
+
+// As a transfer does it: look, take, look again. Whoever looks last before it is empty takes.
+TEST(HttpTokenBucket, ThreadsKeepItTogether) {
+  constexpr int kThreads = 4, kTaken = 10;
+  TokenBucket bucket(1e6, 0);  // 100,000 are there
+  std::atomic<int> taken{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      while (bucket.open(0)) {
+        bucket.take(kTaken);
+        taken += kTaken;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(taken, 100000);
+  EXPECT_LE(taken, 100000 + kThreads * kTaken);
+}
+
+TEST(HttpTokenBucket, ATimeThatAnotherThreadHasPassedAddsNothing) {
+  TokenBucket bucket(1000, 0);
+  bucket.take(100);
+  EXPECT_TRUE(bucket.open(0.05));
+  bucket.take(50);
+  EXPECT_FALSE(bucket.open(0.02));
+  EXPECT_FALSE(bucket.open(0.05));
+  EXPECT_NEAR(bucket.wait(0.02), 0.001, 1e-6);
 }
 
 TEST(HttpTokenBucket, ZeroIsNoLimit) {

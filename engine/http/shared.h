@@ -1,0 +1,36 @@
+// What all threads of a client use. Thread-safe.
+#pragma once
+
+#include <limits>
+#include <utility>
+
+#include "engine/auth/identity.h"
+#include "engine/http/clock.h"
+#include "engine/http/dialect.h"
+#include "engine/http/environment.h"
+#include "engine/http/options.h"
+#include "engine/http/token_bucket.h"
+
+namespace stage_model::http {
+
+struct Shared {
+  Shared(const Options& given, Environment surroundings, auth::IdentityPtr who,
+         const Dialect& store)
+      : options(given),
+        environment(std::move(surroundings)),
+        identity(std::move(who)),
+        dialect(store),
+        started(now()),
+        deadline(given.deadline_s > 0 ? started + given.deadline_s
+                                      : std::numeric_limits<double>::infinity()),
+        bucket(given.max_bandwidth, started) {}
+
+  const Options options;
+  const Environment environment;
+  const auth::IdentityPtr identity;
+  const Dialect& dialect;
+  const double started, deadline;  // by now()
+  TokenBucket bucket;
+};
+
+}  // namespace stage_model::http
