@@ -212,6 +212,9 @@ void add_source(CLI::App& app, Options& options) {
   shape(add_count<unsigned>(app, "--concurrency", &options.tuning.concurrency,
                             "GETs in flight on each rank", 1, 1024),
         group, "N", "by ranks, 16 to 64");
+  shape(add_count<unsigned>(app, "--http-threads", &options.tuning.http_threads,
+                            "threads that receive and decrypt them, on each rank", 1, 64),
+        group, "N", "by CPUs, 1 to 8");
   shape(add_parsed(app, "--block-size", &options.transfer.block_size,
                    "bytes of one GET, 64KiB to 1GiB", parse_chunk_size),
         group, "SIZE", "8MiB");

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <future>
 
+#include "engine/cast/devices.h"
 #include "engine/cast/environment.h"
 #include "engine/doubts.h"
 #include "engine/kept_list.h"
@@ -234,6 +235,12 @@ std::uint64_t Run::longest_chunk() const {
   return longest;
 }
 
+// Of one rank that downloads.
+double Run::max_bandwidth() const {
+  return options_.max_bandwidth /
+         static_cast<double>(std::max<std::size_t>(downloaders_.size(), 1));
+}
+
 Situation Run::situation() {
   struct sysinfo info {};
   sysinfo(&info);
@@ -243,6 +250,8 @@ Situation Run::situation() {
   situation.downloaders = downloaders_.size();
   situation.segment = cast::segment_bytes();
   situation.node_memory = std::uint64_t{info.totalram} * info.mem_unit;
+  situation.cpus = cast::own_cpus();
+  situation.max_bandwidth = max_bandwidth();
   // Nothing to move, nothing to find out.
   const plan::Balance balance = plan::balance(listing_, layout_, assignment_);
   if (balance.download_bytes + balance.resend_bytes > 0) situation.fabric = cast::probe(fabric_);
@@ -290,7 +299,8 @@ Run::Outcome Run::move() {
   if (mine && downloads) {
     source::TransferOptions transfer = options_.transfer;
     transfer.concurrency = tuning_.concurrency;
-    transfer.max_bandwidth = options_.max_bandwidth / static_cast<double>(downloaders_.size());
+    transfer.http_threads = tuning_.http_threads;
+    transfer.max_bandwidth = max_bandwidth();
     auto made = source_->fetcher(transfer);
     if (made)
       fetcher = std::move(*made);
@@ -511,6 +521,7 @@ report::Summary Run::summarize() {
       {"pipeline", static_cast<double>(tuning_.pipeline)},
       {"per_root", static_cast<double>(tuning_.per_root)},
       {"concurrency", static_cast<double>(tuning_.concurrency)},
+      {"http_threads", static_cast<double>(tuning_.http_threads)},
       {"writers", static_cast<double>(staging_->writers())}};
   summary.counters.insert(summary.counters.end(), more.begin(), more.end());
   return summary;

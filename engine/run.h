@@ -50,6 +50,7 @@ class Run {
   Status tick(std::uint64_t done);
   void choose_sizes();
   std::uint64_t longest_chunk() const;
+  double max_bandwidth() const;
   Situation situation();  // probes the fabric: collective
   void print_tuning(const Situation& situation);
   std::uint64_t needed_bytes() const;

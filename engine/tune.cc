@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "stage_model/units.h"
 
@@ -39,6 +40,19 @@ std::size_t broadcasts_of_root(const Situation& situation) {
           : std::clamp(one, 2.0, 64.0));
 }
 
+// A thread receives and decrypts 1.5 to 2 GB/s of TLS, so a store's 100 Gb/s are for eight. Of the
+// CPUs an eighth: the others hash, write and broadcast what comes.
+unsigned receivers(const Situation& situation, unsigned concurrency) {
+  constexpr std::size_t kCpusForEach = 8, kMost = 8;
+  constexpr double kBytesOfEach = 1e9;  // per second, at least
+  std::size_t threads = std::min({situation.cpus / kCpusForEach, kMost, std::size_t{concurrency}});
+  if (situation.max_bandwidth > 0) {
+    threads = static_cast<std::size_t>(
+        std::min(static_cast<double>(threads), std::ceil(situation.max_bandwidth / kBytesOfEach)));
+  }
+  return static_cast<unsigned>(std::max<std::size_t>(threads, 1));
+}
+
 }  // namespace
 
 Tuning choose(Tuning given, const Situation& situation) {
@@ -57,6 +71,7 @@ Tuning choose(Tuning given, const Situation& situation) {
     chosen.concurrency = static_cast<unsigned>(
         std::clamp<std::size_t>(512 / std::max<std::size_t>(situation.downloaders, 1), 16, 64));
   }
+  if (chosen.http_threads == 0) chosen.http_threads = receivers(situation, chosen.concurrency);
   return chosen;
 }
 
@@ -64,10 +79,10 @@ std::string describe(const Tuning& tuning, const Situation& situation, unsigned 
                      double disk_bytes_per_s) {
   std::string text = fmt::format(
       "chunks of {}, {} + {} buffers, {} broadcasts in flight ({} of a root), {} writers, {} GETs "
-      "on each of {} "
-      "ranks",
+      "by {} thread(s) on each of {} ranks",
       format_size(situation.chunk), tuning.receive_buffers, tuning.download_buffers,
-      tuning.pipeline, tuning.per_root, writers, tuning.concurrency, situation.downloaders);
+      tuning.pipeline, tuning.per_root, writers, tuning.concurrency, tuning.http_threads,
+      situation.downloaders);
   if (situation.fabric.bytes_per_s > 0) {
     text += fmt::format("; fabric {:.3g} GB/s, {:.2g} ms deep", situation.fabric.bytes_per_s / 1e9,
                         situation.fabric.chain_s * 1e3);

@@ -51,6 +51,15 @@ std::vector<std::string> entries(const fs::path& directory) {
   return names;
 }
 
+// The CPUs of this thread; empty if the kernel does not say.
+std::vector<cpu_set_t> affinity() {
+  std::vector<cpu_set_t> cpus(CPU_ALLOC_SIZE(kMaxCpus) / sizeof(cpu_set_t));
+  if (sched_getaffinity(0, cpus.size() * sizeof(cpu_set_t), cpus.data()) != 0) {
+    std::fill(cpus.begin(), cpus.end(), cpu_set_t{});
+  }
+  return cpus;
+}
+
 void place(const fs::path& device, Rail* rail) {
   const std::string node = read_line(device / "numa_node");
   int number = -1;
@@ -191,16 +200,21 @@ std::string describe(const std::vector<Rail>& rails) {
 std::size_t stay_near(const std::string& sysfs, const std::vector<Rail>& rails) {
   const std::vector<int> near = near_cpus(sysfs, rails);
   if (near.empty()) return 0;
-  const std::size_t size = CPU_ALLOC_SIZE(kMaxCpus);
-  std::vector<cpu_set_t> mine((size + sizeof(cpu_set_t) - 1) / sizeof(cpu_set_t));
+  const std::vector<cpu_set_t> mine = affinity();
+  const std::size_t size = mine.size() * sizeof(cpu_set_t);
   std::vector<cpu_set_t> narrowed(mine.size());
-  if (sched_getaffinity(0, size, mine.data()) != 0) return 0;
   for (const int cpu : near) {
     if (CPU_ISSET_S(cpu, size, mine.data())) CPU_SET_S(cpu, size, narrowed.data());
   }
   const int count = CPU_COUNT_S(size, narrowed.data());
   if (count == 0 || count == CPU_COUNT_S(size, mine.data())) return 0;
   return sched_setaffinity(0, size, narrowed.data()) == 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+std::size_t own_cpus() {
+  const std::vector<cpu_set_t> mine = affinity();
+  const int count = CPU_COUNT_S(mine.size() * sizeof(cpu_set_t), mine.data());
+  return static_cast<std::size_t>(std::max(count, 1));
 }
 
 }  // namespace stage_model::cast

@@ -42,4 +42,8 @@ std::string describe(const std::vector<Rail>& rails);
 // Returns how many CPUs it was narrowed to; 0: it was not.
 std::size_t stay_near(const std::string& sysfs, const std::vector<Rail>& rails);
 
+// How many CPUs this thread may run on: fewer than the node has after stay_near(), or where a
+// launcher or cgroup chose. At least 1.
+std::size_t own_cpus();
+
 }  // namespace stage_model::cast

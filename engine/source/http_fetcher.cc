@@ -84,6 +84,7 @@ class HttpFetcher final : public Fetcher {
 http::Options http_options(const TransferOptions& options, double started) {
   http::Options out;
   out.concurrency = options.concurrency;
+  out.threads = options.http_threads;
   out.max_retries = options.max_retries;
   out.low_speed_window_s = options.low_speed_window_s;
   out.low_speed_bytes = options.low_speed_bytes;

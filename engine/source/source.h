@@ -20,6 +20,7 @@ using Variables = std::map<std::string, std::string>;
 
 struct TransferOptions {
   unsigned concurrency = 16;              // GETs in flight on this rank
+  unsigned http_threads = 1;              // that receive and decrypt on this rank
   std::uint64_t block_size = 8u << 20;    // bytes of one GET
   unsigned max_retries = 8;               // per GET, without counting ones that made progress
   double low_speed_window_s = 20;         // a GET slower than low_speed_bytes over it is restarted

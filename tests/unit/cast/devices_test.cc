@@ -149,6 +149,7 @@ TEST(StayNear, NarrowsThisThreadAndThoseThatItStarts) {
       ASSERT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
       EXPECT_EQ(CPU_COUNT(&now), 1);
       EXPECT_TRUE(CPU_ISSET(first, &now));
+      EXPECT_EQ(own_cpus(), 1U);
     }).join();
     EXPECT_EQ(stay_near(sysfs.path(), rails), 0U);  // nothing changes
     // Somebody else gave us CPUs far from the rail: theirs is the last word.

@@ -72,13 +72,36 @@ TEST(Tune, FewRanksThatDownloadOpenMoreConnectionsEach) {
   }
 }
 
+TEST(Tune, AnEighthOfTheCpusReceives) {
+  for (const auto& [cpus, threads] :
+       {std::pair{1U, 1U}, std::pair{2U, 1U}, std::pair{15U, 1U}, std::pair{16U, 2U},
+        std::pair{96U, 8U}, std::pair{256U, 8U}}) {
+    Situation situation = cluster();
+    situation.cpus = cpus;
+    EXPECT_EQ(choose({}, situation).http_threads, threads) << cpus;
+  }
+}
+
+TEST(Tune, NoMoreReceiveThanTheBandwidthOrTheGetsNeed) {
+  Situation situation = cluster();
+  situation.cpus = 96;
+  situation.max_bandwidth = 1e6;
+  EXPECT_EQ(choose({}, situation).http_threads, 1U);
+  situation.max_bandwidth = 2.5e9;
+  EXPECT_EQ(choose({}, situation).http_threads, 3U);
+  situation.max_bandwidth = 1e12;
+  EXPECT_EQ(choose({}, situation).http_threads, 8U);
+  EXPECT_EQ(choose({.concurrency = 2}, situation).http_threads, 2U);
+}
+
 TEST(Tune, WhatWasGivenStays) {
   const Tuning given{.memory = 5 * kGiB,
                      .receive_buffers = 3,
                      .download_buffers = 7,
                      .pipeline = 5,
                      .per_root = 4,
-                     .concurrency = 9};
+                     .concurrency = 9,
+                     .http_threads = 12};
   const Tuning tuning = choose(given, cluster());
   EXPECT_EQ(tuning.memory, 5 * kGiB);
   EXPECT_EQ(tuning.receive_buffers, 3U);
@@ -86,6 +109,7 @@ TEST(Tune, WhatWasGivenStays) {
   EXPECT_EQ(tuning.pipeline, 5U);
   EXPECT_EQ(tuning.per_root, 4U);
   EXPECT_EQ(tuning.concurrency, 9U);
+  EXPECT_EQ(tuning.http_threads, 12U);
   EXPECT_EQ(choose({.pipeline = 1}, cluster()).per_root, 1U);
 }
 
@@ -96,6 +120,7 @@ TEST(Tune, NothingIsKnownOfAnEmptyModelOrAFabricOfOne) {
   EXPECT_THAT(describe(choose({}, cluster()), cluster(), 4, 2.5e9),
               ::testing::AllOf(::testing::HasSubstr("chunks of 64 MiB"),
                                ::testing::HasSubstr("8 broadcasts in flight (2 of a root)"),
+                               ::testing::HasSubstr("32 GETs by 1 thread(s) on each of 16 ranks"),
                                ::testing::HasSubstr("fabric 50 GB/s, 0.2 ms deep"),
                                ::testing::HasSubstr("a write 2.5 GB/s")));
 }
