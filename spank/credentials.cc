@@ -18,13 +18,14 @@ struct Known {
 };
 
 // All that the engine looks at (engine/auth, engine/source) but for what is the node's own.
-constexpr std::array<Known, 53> kKnown = {{
+constexpr std::array<Known, 54> kKnown = {{
     {"AZURE_STORAGE_ACCOUNT", "az"},
     {"AZURE_STORAGE_KEY", "az"},
     {"AZURE_STORAGE_SAS_TOKEN", "az"},
     {"AZURE_STORAGE_CONNECTION_STRING", "az"},
     {"AZURE_STORAGE_BLOB_ENDPOINT", "az"},
     {"AZURE_STORAGE_AUTH_MODE", "az"},
+    {"AZURE_STORAGE_ANON", "az"},
     {"AZURE_CLIENT_ID", "az"},
     {"AZURE_CLIENT_SECRET", "az"},
     {"AZURE_CLIENT_CERTIFICATE_PATH", "az"},

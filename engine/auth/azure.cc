@@ -58,6 +58,11 @@ Result<IdentityPtr> choose_azure(const std::string& account, std::string_view ur
 
   if (!url_sas.empty()) return done(from_sas(url_sas));
   unset.emplace_back("SAS in the URL: there is none");
+  // A public container of another tenant refuses the token that every machine in Azure has.
+  if (const auto anonymous = variable("AZURE_STORAGE_ANON");
+      anonymous == "true" || anonymous == "1") {
+    return done(std::make_shared<Anonymous>("AZURE_STORAGE_ANON is set"));
+  }
 
   if (const auto text = secret("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
     Result<ConnectionString> parts = parse_connection_string(text);

@@ -22,7 +22,8 @@ namespace stage_model::auth {
 //      (2 and 4: where the account accepts no keys, a token by 5 takes the key's place)
 //   5. tokens, by azure_login.h: a service principal's secret, workload identity, managed identity,
 //      Azure CLI; if `surroundings` has a way to ask for them
-//   6. anonymous; describe() then says what was passed over and why
+//   6. anonymous, or right after 1 if AZURE_STORAGE_ANON is true; describe() then says what was
+//      passed over and why
 // A value that is there but broken is an error, never skipped. `passed_over`: for --whoami, what
 // was looked for before. Errors: kSource.
 Result<IdentityPtr> choose_azure(const std::string& account, std::string_view url_sas,

@@ -66,7 +66,10 @@ std::string AzureDialect::advice_for_denied(const http::Failure& failure,
   }
   if (code == "AccountIsDisabled") return fmt::format("account {} is disabled", account_);
   if (code == "AuthenticationFailed" || code == "InvalidAuthenticationInfo") {
-    return "the key or signature is not accepted: copy it again; is it of this account?";
+    const std::string who = identity_->describe();
+    return who.starts_with("shared key") || who.starts_with("SAS")
+               ? "the key or signature is not accepted: copy it again; is it of this account?"
+               : "the token is not accepted: is it of this account's tenant?";
   }
   return "not allowed for this identity";
 }
@@ -89,7 +92,13 @@ std::string AzureDialect::advice(const http::Failure& failure, const std::string
   }
   if (code == "BlobNotFound") return "there is no such blob: deleted since it was listed?";
   if (status == 404) return "not found: is this the endpoint of a blob service?";
-  if (status == 401 || status == 403) return advice_for_denied(failure, code);
+  if (status == 401 || status == 403) {
+    // Nobody chose these: perhaps nobody knows that they are in use.
+    const std::string who = identity_->describe();
+    const bool implicit = who.starts_with("managed identity") || who.starts_with("Azure CLI");
+    return advice_for_denied(failure, code) +
+           (implicit ? "; a public container is read without it by AZURE_STORAGE_ANON=true" : "");
+  }
   if (code == "InvalidQueryParameterValue" || code == "InvalidUri" || status == 400) {
     return "the request is not understood: is this the endpoint of a blob service?";
   }

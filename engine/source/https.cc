@@ -140,6 +140,8 @@ class Https final : public Source {
         });
   }
 
+  Result<std::string> whoami() override { return display() + ": " + identity(); }
+
   std::string identity() const override {
     const bool signature =
         !query_.empty() || std::any_of(ways_.begin(), ways_.end(),

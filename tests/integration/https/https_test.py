@@ -290,6 +290,11 @@ class HttpsTest(EngineTest):
         self.stage("https://files.example/x", no_proxy="", https_proxy=f"https://localhost:{self.tls}")
         self.assertFails(5, f"the proxy localhost:{self.tls} does not let us through: it answers HTTP 4")
 
+    def test_whoami(self):
+        url = f"{self.base}/one.bin"
+        self.assertEqual(self.engine("--whoami", url + "?token=SECRET"), 0, self.output)
+        self.assertEqual(self.output, f"{url}: signature in the URL\n")
+
     def test_urls_of_other_sources(self):
         class Hub(Service):  # as a proxy, so that its name is that of the hub
             def answer(self, handler):

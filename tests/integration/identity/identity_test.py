@@ -84,6 +84,16 @@ class IdentityTest(EngineTest):
         self.assertIn("not managed identity: the metadata service", self.output)
         self.assertIn("not shared key: AZURE_STORAGE_KEY is not set", self.output)
 
+    def test_a_public_container_that_refuses_this_machines_token(self):
+        """Another tenant's: nobody asked for the identity that every machine in Azure has."""
+        self.azure.deny = (401, "InvalidAuthenticationInfo")
+        self.stage(**self.imds)
+        self.assertFails(3, "the token is not accepted", "AZURE_STORAGE_ANON=true")
+        self.azure.deny = None
+        self.assertEqual(self.engine("--whoami", "az://acct/models/m/", AZURE_STORAGE_ANON="true",
+                                     AZURE_STORAGE_KEY="a2V5a2V5", **self.imds), 0)
+        self.assertIn(": anonymous (AZURE_STORAGE_ANON is set)", self.output)
+
     def test_one_token_serves_all_ranks(self):
         self.staged("--chunk-size", "64KiB", ranks=3, only_rank_0=list(self.imds), **self.imds)
         self.assertEqual(self.azure.count("/metadata/"), 1)

@@ -37,7 +37,7 @@ TEST(Credentials, OfTheToolsThatUsersKnow) {
   const auto azure = credential_names(ask_for("az://acct/cont"), {});
   for (const char* name :
        {"AZCOPY_AUTO_LOGIN_TYPE", "AZCOPY_SPA_APPLICATION_ID", "AZCOPY_SPA_CLIENT_SECRET",
-        "AZCOPY_TENANT_ID", "AZCOPY_MSI_CLIENT_ID"}) {
+        "AZCOPY_TENANT_ID", "AZCOPY_MSI_CLIENT_ID", "AZURE_STORAGE_ANON"}) {
     EXPECT_THAT(azure, Contains(name));
   }
   const auto s3 = credential_names(ask_for("s3://bucket/x"), {});
