@@ -255,6 +255,24 @@ void add_report(CLI::App& app, Options& options) {
       ->group(group);
 }
 
+bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// A model inside the directory that is staged would be a part of what the next run stages.
+void check_apart(const Options& options) {
+  constexpr std::string_view kFile = "file://";
+  if (!options.source.starts_with(kFile)) return;
+  std::string text = options.source.substr(kFile.size());
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  std::error_code error;
+  const auto source = std::filesystem::weakly_canonical(text, error);
+  const auto destination = std::filesystem::weakly_canonical(options.destination, error);
+  if (!error && (lies_in(destination, source) || lies_in(source, destination))) {
+    throw CLI::ValidationError("DEST", "lies in SOURCE, or SOURCE in it: choose a place beside it");
+  }
+}
+
 void check_destination(Options& options) {
   if (options.destination.empty() || options.destination[0] != '/') {
     options.destination =
@@ -262,6 +280,7 @@ void check_destination(Options& options) {
   }
   while (options.destination.size() > 1 && options.destination.back() == '/')
     options.destination.pop_back();
+  check_apart(options);
 }
 
 }  // namespace

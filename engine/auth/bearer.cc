@@ -8,7 +8,8 @@ namespace {
 
 class Bearer final : public Identity {
  public:
-  Bearer(std::string token, std::string what) : token_(std::move(token)), what_(std::move(what)) {}
+  Bearer(std::string token, std::string what, std::vector<std::string> passed_over)
+      : passed_over_(std::move(passed_over)), token_(std::move(token)), what_(std::move(what)) {}
 
   Status sign(Request& request) const override {
     const std::lock_guard lock(mutex_);
@@ -22,6 +23,8 @@ class Bearer final : public Identity {
     const std::lock_guard lock(mutex_);
     return token_.empty() ? "anonymous" : "token (" + what_ + ")";
   }
+
+  std::vector<std::string> passed_over() const override { return passed_over_; }
 
   std::string handover() const override {
     const std::lock_guard lock(mutex_);
@@ -38,14 +41,15 @@ class Bearer final : public Identity {
   }
 
  private:
+  const std::vector<std::string> passed_over_;
   mutable std::mutex mutex_;
   mutable std::string token_, what_;  // under mutex_
 };
 
 }  // namespace
 
-IdentityPtr bearer(std::string token, std::string what) {
-  return std::make_shared<Bearer>(std::move(token), std::move(what));
+IdentityPtr bearer(std::string token, std::string what, std::vector<std::string> passed_over) {
+  return std::make_shared<Bearer>(std::move(token), std::move(what), std::move(passed_over));
 }
 
 }  // namespace stage_model::auth

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/auth/identity.h"
 
@@ -9,6 +10,7 @@ namespace stage_model::auth {
 
 // `token`: "" for none, then nothing is added to requests. `what`: of it, for messages
 // ("HF_TOKEN"). Handed over to the other ranks, whose own home or environment may lack it.
-IdentityPtr bearer(std::string token, std::string what);
+// `passed_over`: what was looked for before it.
+IdentityPtr bearer(std::string token, std::string what, std::vector<std::string> passed_over = {});
 
 }  // namespace stage_model::auth

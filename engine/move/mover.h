@@ -108,6 +108,7 @@ class Mover {
   void on_message(int from, cast::Message message);
   void on_entry(const cast::Entry& entry);
   void on_stop(const cast::Cause& cause);
+  bool has_enough() const;
   bool ask_for_work();
   bool start_chunks();
   void start_download(std::uint32_t chunk);

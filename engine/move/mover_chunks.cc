@@ -11,8 +11,16 @@
 
 namespace stage_model::move {
 
+// Who has this much waiting for its broadcast gains nothing from more, and what it took over from
+// slower ones it would have to send alone at the end: with a shared egress one rank of 16 got a
+// quarter of the chunks, and the last ones filled no chain (1.18 × the bound, not 1.07).
+bool Mover::has_enough() const {
+  constexpr std::size_t kLeast = 8;
+  return ready_.size() >= std::max(kLeast, 4 * options_.per_root);
+}
+
 bool Mover::ask_for_work() {
-  if (no_more_ || failed_here_ || stopped_) return false;
+  if (no_more_ || failed_here_ || stopped_ || has_enough()) return false;
   const std::size_t have = fetching_ + granted_.size() + asked_;
   const std::size_t room = window_.chunks(options_.chunk_size);
   if (have >= room) return false;

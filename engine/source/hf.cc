@@ -16,6 +16,7 @@
 #include "engine/source/plain_http.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
+#include "engine/source/whoami.h"
 
 namespace stage_model::source {
 namespace {
@@ -76,6 +77,7 @@ class Hf final : public Source {
   }
 
   std::string identity() const override { return identity_->describe(); }
+  Result<std::string> whoami() override { return whoami_text(display(), *identity_); }
 
  private:
   http::Options client_options(const TransferOptions& options) const {

@@ -101,10 +101,12 @@ Result<HfUrl> parse_hf_url(std::string_view text, const Variables& variables) {
 }
 
 Result<auth::IdentityPtr> choose_hf_identity(const Variables& variables) {
+  std::vector<std::string> before;
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
     Result<std::string> token = checked_token(variable(variables, name), name);
     if (!token) return tl::unexpected(token.error());
-    if (!token->empty()) return auth::bearer(std::move(*token), name);
+    if (!token->empty()) return auth::bearer(std::move(*token), name, before);
+    before.push_back(std::string("token: ") + name + " is not set");
   }
   std::string path = variable(variables, "HF_TOKEN_PATH");
   const bool named = !path.empty();
@@ -120,15 +122,18 @@ Result<auth::IdentityPtr> choose_hf_identity(const Variables& variables) {
       path = home + "/.cache/huggingface/token";
     }
   }
-  if (path.empty()) return auth::bearer("", "");
+  if (path.empty()) return auth::bearer("", "", before);
   Result<std::string> text = auth::read_secret_file(path);
   if (!text) {
-    if (!named && text.error().code == ExitCode::kUsage) return auth::bearer("", "");
+    if (!named && text.error().code == ExitCode::kUsage) {
+      before.push_back("token: there is no file " + show(path));
+      return auth::bearer("", "", before);
+    }
     return fail(ExitCode::kSource, text.error().message);
   }
   Result<std::string> token = checked_token(std::move(*text), path);
   if (!token) return tl::unexpected(token.error());
-  return auth::bearer(std::move(*token), path);
+  return auth::bearer(std::move(*token), path, before);
 }
 
 }  // namespace stage_model::source

@@ -118,6 +118,19 @@ class NamesTest(CaseTest):
         self.dest = self.dir / "slash"
         self.staged(url="az://acct/models/m/llama.gguf/", files={"x": b"more"})
 
+    # file:///
+
+    def test_a_model_inside_of_its_source_is_refused(self):
+        source = self.dir / "source"
+        (source / "sub").mkdir(parents=True)
+        (source / "a").write_bytes(b"a")
+        (self.dir / "link").symlink_to(source)
+        for self.dest in (source / "sub" / "model", source / "model", self.dir / "link" / "model"):
+            self.stage(url=f"file://{source}/")
+            self.refused(2, "DEST: lies in SOURCE")
+        self.dest = self.dir / "source-of-others"
+        self.staged(url=f"file://{source}/", files={"a": b"a"})
+
 
 if __name__ == "__main__":
     unittest.main()

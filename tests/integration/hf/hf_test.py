@@ -301,6 +301,10 @@ class HfTest(EngineTest):
         self.assertEqual(self.engine("--whoami", "hf://org/model", HF_TOKEN=self.hub.token), 0)
         self.assertIn("token (HF_TOKEN)", self.output)
         self.assertNotIn(self.hub.token, self.output)
+        self.assertEqual(self.engine("--whoami", "hf://org/model"), 0)
+        self.assertIn("hf://org/model@main: anonymous\n", self.output)
+        for why in ("HF_TOKEN is not set", "HUGGING_FACE_HUB_TOKEN is not set", "there is no file "):
+            self.assertIn("\n  not token: " + why, self.output)
 
     @unittest.skipUnless(os.environ.get("STAGE_HF_PYTHON"), "STAGE_HF_PYTHON: tests/support/hf_client.sh")
     def test_the_real_client_gets_the_same_tree(self):
