@@ -1,6 +1,7 @@
 // How many chunks a rank fetches at once. A fast source wants many requests in flight; a slow rank
 // must not sit on chunks that others could fetch. So: what this rank gets done in a quarter of a
-// second at the rate seen lately, at least two chunks. Pure arithmetic; the clock is the caller's.
+// second at the rate seen lately, at least two chunks, or one where it takes seconds: the last ones
+// of a slow rank are what all wait for. Pure arithmetic; the clock is the caller's.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +22,16 @@ class FetchWindow {
   }
 
   std::size_t chunks(std::uint64_t chunk_size) const {
-    const double wanted = rate() * kSeconds / static_cast<double>(chunk_size < 1 ? 1 : chunk_size);
-    const std::size_t window = wanted > kLeast ? static_cast<std::size_t>(wanted) : kLeast;
+    const double chunks_per_s = rate() / static_cast<double>(chunk_size < 1 ? 1 : chunk_size);
+    const bool slow = chunks_per_s > 0 && chunks_per_s < kSlow;
+    const double wanted = std::max(chunks_per_s * kSeconds, slow ? 1.0 : 2.0);
+    const std::size_t window = wanted < 1e9 ? static_cast<std::size_t>(wanted) : most_;
     return window < most_ ? window : most_;
   }
 
  private:
   static constexpr double kSeconds = 0.25;
-  static constexpr std::size_t kLeast = 2;
+  static constexpr double kSlow = 0.5;  // chunks per second
   static constexpr std::size_t kRemembered = 16;
 
   struct Fetched {

@@ -17,9 +17,17 @@ TEST(FetchWindow, IsAQuarterOfASecondsWork) {
   FetchWindow window(16);
   window.fetched(0, 1, 24 * kMiB);
   EXPECT_EQ(window.chunks(kMiB), 6U);
-  EXPECT_EQ(window.chunks(64 * kMiB), 2U);
+  EXPECT_EQ(window.chunks(32 * kMiB), 2U);
   window.fetched(1, 1.01, 100 * kMiB);
   EXPECT_EQ(window.chunks(kMiB), 16U) << "no more than there are buffers";
+}
+
+// Of a chunk that takes seconds, one: nobody can take over what is under way.
+TEST(FetchWindow, IsOneChunkWhereThatTakesSeconds) {
+  FetchWindow window(16);
+  window.fetched(0, 8, 2 * kMiB);
+  EXPECT_EQ(window.chunks(kMiB), 1U);
+  EXPECT_EQ(window.chunks(kMiB / 4), 2U);
 }
 
 // Two fetches that share a slow wire end at the same moment; that is no high rate.
