@@ -67,18 +67,18 @@ class IdentityTest(EngineTest):
             self.staged(**self.imds)
 
     def test_imds_that_refuses_is_named(self):
-        self.azure.imds = [(403, {})]
+        self.azure.imds = [(403, {})] * 16
         self.stage(**self.imds)
         self.assertFails(3, "managed identity", "IMDS refuses a token: HTTP 403")
-        self.azure.imds = [(400, {})]
+        self.azure.imds = [(400, {})] * 16
         self.stage(AZURE_CLIENT_ID=CLIENT, **self.imds)
         self.assertFails(3, "IMDS: this machine has no identity with AZURE_CLIENT_ID " + CLIENT)
 
     def test_without_any_identity_it_says_what_to_do(self):
-        self.azure.imds = [(400, {})]
+        self.azure.imds = [(400, {})] * 16
         self.stage(**self.imds)
         self.assertFails(3, "no public access, and no identity was found", "--whoami")
-        self.azure.imds = [(404, {"Server": "EC2ws"})]
+        self.azure.imds = [(404, {"Server": "EC2ws"})] * 16
         self.assertEqual(self.engine("--whoami", "az://acct/models/m/", **self.imds), 0)
         self.assertIn("anonymous\n", self.output)
         self.assertIn("not managed identity: the metadata service", self.output)
