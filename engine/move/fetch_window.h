@@ -25,8 +25,7 @@ class FetchWindow {
     const double chunks_per_s = rate() / static_cast<double>(chunk_size < 1 ? 1 : chunk_size);
     const bool slow = chunks_per_s > 0 && chunks_per_s < kSlow;
     const double wanted = std::max(chunks_per_s * kSeconds, slow ? 1.0 : 2.0);
-    const std::size_t window = wanted < 1e9 ? static_cast<std::size_t>(wanted) : most_;
-    return window < most_ ? window : most_;
+    return std::min(static_cast<std::size_t>(wanted), most_);
   }
 
  private:

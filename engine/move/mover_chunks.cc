@@ -13,7 +13,7 @@ namespace stage_model::move {
 
 // Who has this much waiting for its broadcast gains nothing from more, and what it took over from
 // slower ones it would have to send alone at the end: with a shared egress one rank of 16 got a
-// quarter of the chunks, and the last ones filled no chain (1.18 × the bound, not 1.07).
+// quarter of the chunks, and the last ones filled no chain (1.18 × the bound, not 1.11).
 bool Mover::has_enough() const {
   constexpr std::size_t kLeast = 8;
   return ready_.size() >= std::max(kLeast, 4 * options_.per_root);

@@ -12,6 +12,9 @@ namespace stage_model::source {
 namespace {
 
 constexpr char kNoKeys[] = "KeyBasedAuthenticationNotPermitted";
+constexpr char kGetAnIdentity[] =
+    "set AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_KEY, or log in (stage-engine --whoami URL says "
+    "what was looked for)";
 
 std::string error_code(const http::Response& response) {
   const auto code = http::header(response.headers, "x-ms-error-code");
@@ -45,9 +48,10 @@ std::string AzureDialect::advice_for_denied(const http::Failure& failure,
   if (Status status = identity_->check(std::time(nullptr)); !status) return status.error().message;
   if (std::string clock = clock_advice(failure.response); !clock.empty()) return clock;
   if (identity_->describe().starts_with("anonymous")) {
-    return "not allowed without an identity, and none was found (or a firewall rule of the account "
-           "keeps this node out): set AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_KEY, or log in "
-           "(stage-engine --whoami URL says what was looked for)";
+    return std::string(
+               "not allowed without an identity, and none was found (or a firewall rule of "
+               "the account keeps this node out): ") +
+           kGetAnIdentity;
   }
   if (code == "AuthorizationPermissionMismatch") {
     return "the identity lacks a data role here: grant 'Storage Blob Data Reader', or read and "
@@ -82,8 +86,7 @@ std::string AzureDialect::advice(const http::Failure& failure, const std::string
   }
   if (code == "PublicAccessNotPermitted" || code == "NoAuthenticationInformation" ||
       (code == "ResourceNotFound" && identity_->describe().starts_with("anonymous"))) {
-    return "no public access, and no identity was found: set AZURE_STORAGE_SAS_TOKEN, or "
-           "AZURE_STORAGE_KEY, or log in (stage-engine --whoami URL says what was looked for)";
+    return std::string("no public access, and no identity was found: ") + kGetAnIdentity;
   }
   if (code == "BlobArchived") return "the blob is archived: bring it back to Hot or Cool first";
   // Where the name of an unknown account leads to a server at all: an emulator, a private endpoint.

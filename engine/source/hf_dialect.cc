@@ -5,15 +5,11 @@
 #include <utility>
 
 #include "engine/http/headers.h"
+#include "engine/source/lfs_pointer.h"
 #include "engine/source/refusal.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
-namespace {
-
-constexpr std::uint64_t kPointer = 1024;  // LFS pointers are 120 to 140 bytes
-
-}  // namespace
 
 HfDialect::HfDialect(HfUrl url, auth::IdentityPtr identity)
     : url_(std::move(url)), identity_(std::move(identity)) {}
@@ -61,7 +57,7 @@ std::optional<Error> HfDialect::explain(const http::Failure& failure) const {
     const auto range = http::parse_content_range(http::header(response.headers, "content-range"));
     const auto length = http::parse_number(http::header(response.headers, "content-length"));
     const auto size = range ? range->total : length;
-    if (size && *size <= kPointer) {
+    if (size && *size <= kLargestPointer) {
       return Error{ExitCode::kIntegrity,
                    fmt::format("{}: {} serves {} bytes in its place, perhaps the pointer that git "
                                "LFS keeps for it: the repository or the mirror lacks the file",

@@ -9,7 +9,7 @@ bool may_be_lfs_pointer(std::string_view name, std::uint64_t size) {
   static constexpr std::array<std::string_view, 9> kWeights = {
       ".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".onnx", ".msgpack", ".ckpt"};
   constexpr std::size_t kSmallest = 100;
-  return size >= kSmallest && size < kLargestPointer &&
+  return size >= kSmallest && size <= kLargestPointer &&
          std::any_of(kWeights.begin(), kWeights.end(),
                      [name](std::string_view end) { return name.ends_with(end); });
 }
