@@ -44,7 +44,7 @@ def details(r):
     slower = [name for name, s in r["baselines"].items() if s < r["ours_s"]]
     if slower:
         lines.append(f"  SLOWER than: {', '.join(slower)}")
-    if r["ratio"] > r["target"]:
+    if r["target"] and r["ratio"] > r["target"]:
         lines.append(f"  MISSES its target: {r['ratio']:.2f} > {r['target']:.2f}")
     return "\n".join(lines)
 
