@@ -529,7 +529,9 @@ report::Summary Run::summarize() {
 
 void Run::write_trace() {
   // Both clocks tick alike (steady_clock, MPI_Wtime); where each began differs by rank.
-  const double zero = MPI_Wtime() + fabric_.clock_offset() - clock_.now();
+  // The offset first: it takes a while, in which the clocks must not be read one by one.
+  const double offset = fabric_.clock_offset();
+  const double zero = MPI_Wtime() + offset - clock_.now();
   std::vector<double> earliest{zero};
   fabric_.reduce(earliest, MPI_MIN, "the trace");
   const auto events = fabric_.gather_text(

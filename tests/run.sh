@@ -59,7 +59,7 @@ export STAGE_MOTO
 
 build release
 if [ $# = 0 ]; then
-  build asan unit_tests fuzz_tests && STAGE_FUZZ_SECONDS=10 test_built asan -L 'unit|fuzz' ||
+  build asan unit_tests fuzz_tests && STAGE_FUZZ_SECONDS=5 test_built asan -L 'unit|fuzz' ||
     failed=1
   # Where threads meet; elsewhere there is one.
   threaded=(store_staging_test store_concurrency_test http_test http_client_test)

@@ -102,14 +102,12 @@ Transport choose_tcp(const std::string& sysfs) {
   choose_broadcast("65536");
   set_default("OMPI_MCA_pml", "ob1");
   set_default("OMPI_MCA_btl", "tcp,self");
-  std::vector<Rail> idle;
+  const char* address = std::getenv(kAddressVariable);
+  const std::string met = address != nullptr ? interface_of(address) : std::string();
   if (std::getenv("OMPI_MCA_btl_tcp_if_include") == nullptr &&
       std::getenv("OMPI_MCA_btl_tcp_if_exclude") == nullptr) {
-    const char* address = std::getenv(kAddressVariable);
-    const std::string name = address != nullptr ? interface_of(address) : std::string();
-    if (!name.empty() && name != "lo") {
-      set_default("OMPI_MCA_btl_tcp_if_include", name);
-      idle = idle_rails(sysfs, {network_rail(sysfs, name)});
+    if (!met.empty() && met != "lo") {
+      set_default("OMPI_MCA_btl_tcp_if_include", met);
     } else {
       // Bridges that stand on every node with the same address (M4).
       set_default("OMPI_MCA_btl_tcp_if_exclude", "127.0.0.0/8,docker0,virbr0,lxcbr0,cni0,podman0");
@@ -123,6 +121,9 @@ Transport choose_tcp(const std::string& sysfs) {
     transport.rails.push_back(network_rail(sysfs, name));
   }
   transport.text = "ob1/tcp on " + describe(transport.rails);
+  // The launcher sets the one that it met the others on, too: nobody's choice against the others.
+  const std::vector<Rail> idle =
+      met == include && met != "lo" ? idle_rails(sysfs, transport.rails) : std::vector<Rail>();
   if (!idle.empty()) {
     transport.text += fmt::format(
         "; up and not used: {}, see OMPI_MCA_btl_tcp_if_include in "
@@ -135,8 +136,7 @@ Transport choose_tcp(const std::string& sysfs) {
 Transport choose_ucx(std::vector<Rail> rails) {
   // Debian's openmpi-mca-params.conf excludes ucx, so it has to be asked for.
   set_default("OMPI_MCA_pml", "ucx");
-  // A deep chain wants smaller ones (tests/bench/simulate: at 4,096 ranks 2.1 x the bound against
-  // 1.3).
+  // A deep chain wants smaller ones: tests/bench/simulate --nodes 4096, and --set segment=524288.
   choose_broadcast(promised_ranks() > 256 ? "131072" : "524288");
   // Transports that were chosen by hand may not work on these devices (UCX_TLS=tcp on mlx5_0:1).
   if (std::getenv("UCX_TLS") != nullptr) return {"ucx", {}};

@@ -87,12 +87,9 @@ Status Fabric::check_size() const {
 
 void Fabric::gather_names() {
   std::vector<char> all(kNameLength * size_);
-  std::array<char, kNameLength> mine{};
-  std::memcpy(mine.data(), nodes_[rank_].data(), std::min(nodes_[rank_].size(), kNameLength - 1));
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallgather(mine.data(), kNameLength, MPI_BYTE, all.data(), kNameLength, MPI_BYTE, world_,
-                 &request);
-  wait(request, "the other ranks' names");
+  const std::string& mine = nodes_[rank_];
+  std::memcpy(&all[kNameLength * rank_], mine.data(), std::min(mine.size(), kNameLength - 1));
+  merge(all.data(), all.size(), MPI_BYTE, "the other ranks' names");
   for (int i = 0; i < size_; ++i) nodes_[i] = &all[kNameLength * i];
 }
 
@@ -162,11 +159,23 @@ std::vector<std::uint64_t> Fabric::gather_all(const std::vector<std::uint64_t>& 
                                               const char* what) {
   if (size_ == 1) return mine;
   std::vector<std::uint64_t> all(mine.size() * size_);
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallgather(mine.data(), static_cast<int>(mine.size()), MPI_UINT64_T, all.data(),
-                 static_cast<int>(mine.size()), MPI_UINT64_T, world_, &request);
-  wait(request, what);
+  std::copy(mine.begin(), mine.end(), all.begin() + static_cast<long>(mine.size()) * rank_);
+  merge(all.data(), all.size(), MPI_UINT64_T, what);
   return all;
+}
+
+// Each rank's own part is set and the rest is zero. Open MPI's MPI_Iallgather would send from each
+// rank to every other and leave N - 1 connections on each; a reduction needs log N of them.
+void Fabric::merge(void* all, std::size_t count, MPI_Datatype type, const char* what) {
+  int width = 1;
+  MPI_Type_size(type, &width);
+  for (std::size_t at = 0; at < count; at += kMaxCount) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(
+        MPI_IN_PLACE, static_cast<std::byte*>(all) + at * static_cast<std::size_t>(width),
+        static_cast<int>(std::min(kMaxCount, count - at)), type, MPI_BOR, world_, &request);
+    wait(request, what);
+  }
 }
 
 std::vector<std::string> Fabric::gather_text(const std::string& mine, const char* what) {

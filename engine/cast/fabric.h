@@ -73,6 +73,7 @@ class Fabric {
   Status check_size() const;
   Status check_one_per_node();
   void gather_names();
+  void merge(void* all, std::size_t count, MPI_Datatype type, const char* what);
 
   int rank_ = 0;
   int size_ = 1;

@@ -39,7 +39,7 @@ tl::expected<MoveStats, cast::Cause> Mover::run() {
   receive_.emplace(std::move(*receive));
   download_.emplace(std::move(*download));
   hashers_.emplace(options_.hashers);
-  if (!to_read_.empty() || only_downloads_) readers_.emplace(2);
+  if (!to_read_.empty() || only_downloads_) readers_.emplace(staging_.writers());
   if (fabric_.rank() == 0) {
     sequencer_.emplace(job_.assignment.shards, to_move_, options_.take_over && !only_downloads_);
     if (only_downloads_) sequencer_->keep_order(chunks_in_order());

@@ -104,8 +104,8 @@ void Mover::on_fetched(Event& event) {
   } else {
     trace(report::Trace::Stage::kGet, event.chunk, work.times.get);
     stats_.download.stop(clock_.now(), job_.layout.chunks[event.chunk].bytes);
-    window_.fetched(work.times.get, clock_.now(), job_.layout.chunks[event.chunk].bytes);
   }
+  window_.fetched(work.times.get, clock_.now(), job_.layout.chunks[event.chunk].bytes);
   if (failed_here_ || stopped_) {
     download_->release(work.buffer);
     work_.erase(event.chunk);

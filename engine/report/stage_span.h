@@ -9,13 +9,13 @@
 
 namespace stage_model::report {
 
-// Seconds since this process started to work; ranks agree on the zero by a barrier.
+// Seconds since this process started to work. Each rank has its own zero, they differ by how
+// MPI_Init let them go; Fabric::clock_offset tells by how much.
 class Clock {
  public:
   double now() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
-  void restart() { start_ = std::chrono::steady_clock::now(); }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
-"""plot.py RESULTS.json PNG [TRACE.json]: bars of bound, ours and the baselines, and if there is a trace
-the life of the chunks on a few ranks."""
+"""plot.py RESULTS.json PNG [TRACE.json]: bars of bound, ours and the baselines, beside them overlap, CPU
+seconds and peak memory of ours, and if there is a trace the life of the chunks on a few ranks."""
 
 import json
 import sys
@@ -32,7 +32,9 @@ def bars(axis, results):
                 axis.text(value, place, f" {value:.1f} s{ratio}", va="center", fontsize=6)
         longest = max(longest, *[v or 0 for v in values])
     axis.set_yticks([k + 0.4 - height / 2 for k in range(len(results))])
-    axis.set_yticklabels([f"{r['variant']}\n{r['nodes']} nodes" for r in results], fontsize=7)
+    axis.set_yticklabels([
+        f"{r['variant']}, {r['nodes']} nodes\noverlap {r['overlap'] or 0:.2f}\nCPU {r['cpu_s']:.1f} s\n"
+        f"{(r['peak_rss'] or 0) / 1e6:.0f} MB" for r in results], fontsize=6)
     axis.set_xlim(0, longest * 1.15)
     axis.invert_yaxis()
     axis.set_xlabel("seconds (ratio to the bound)")

@@ -3,7 +3,8 @@
 A regime (1 to 9) has one or more variants; each is a line here and is run on its own. The machine is
 a small copy of one with 236 Gb/s from the store, 400 Gb/s of fabric and 100 Gb/s of disk per node:
 1:1000 where the bound is long enough for two cores to move 16 copies of everything (about 100 CPU
-seconds per GB of model on 16 nodes), else 1:4000, so that the wire is what is measured.
+seconds per GB of model on 16 nodes), else less, with what the regime is about the slowest, so that the
+wire is what is measured.
 
   files     which model (lib/model.py): mixed(count, total), equal(count, each), small(count)
   egress    of the source, all nodes together

@@ -4,7 +4,8 @@ of ranks must not break.
 
     many_ranks_test.py BUILD_DIRECTORY NUMBER_OF_NODES
 
-Prints how long the ranks took to meet and to end, and the memory of the biggest.
+Prints how long the ranks took to meet and to end, the memory of the biggest, and their connections:
+only rank 0 may have one to each other rank.
 """
 
 import hashlib
@@ -43,11 +44,13 @@ def digests(directory):
     return found
 
 
-class Memory:
-    """Peak resident memory in MiB, by program, of the process that needed most; and of all at once."""
+class Watch:
+    """Peak resident memory in MiB, by program, of the process that needed most, and of all at once;
+    each engine's most sockets."""
 
     def __init__(self):
         self.peak = {}
+        self.sockets = {}
         self.free_before = self.available()
         self.together = 0.0
 
@@ -68,6 +71,16 @@ class Memory:
             peak = re.search(r"VmHWM:\s+(\d+)", status)
             if name.startswith("stage-") and peak:
                 self.peak[name] = max(self.peak.get(name, 0), int(peak.group(1)) / 1024)
+            if name == "stage-engine":
+                self.sockets[pid] = max(self.sockets.get(pid, 0), self.sockets_of(pid))
+
+    @staticmethod
+    def sockets_of(pid):
+        try:
+            with os.scandir(f"/proc/{pid}/fd") as files:
+                return sum(os.readlink(file.path).startswith("socket:") for file in files)
+        except OSError:
+            return 0  # ended, or closed one meanwhile
 
 
 def start(nodes, source):
@@ -122,12 +135,12 @@ def test():
     made = time.monotonic()
     nodes = bed.Bed(NODES, TOP, routed=True)
     print(f"{NODES} nodes made in {time.monotonic() - made:.1f} s", flush=True)
-    memory = Memory()
+    watch = Watch()
     begun = time.monotonic()
     processes = start(nodes, source)
     started = time.monotonic()
     while any(process.poll() is None for process in processes):
-        memory.look()
+        watch.look()
         if time.monotonic() - begun > LIMIT:
             break
         time.sleep(0.5)
@@ -144,8 +157,13 @@ def test():
         assert found == expected, f"n{k} holds {found}"
     print(f"starting {NODES} launchers: {started - begun:.1f} s; launcher start to MPI_Init done: "
           f"{last_time('MPI_Init is done'):.1f} s; first start to last end: {ended - begun:.1f} s")
-    print("peak MiB: " + ", ".join(f"{name} {mib:.0f}" for name, mib in memory.peak.items())
-          + f"; the machine's free memory fell by {memory.together:.0f}")
+    print("peak MiB: " + ", ".join(f"{name} {mib:.0f}" for name, mib in watch.peak.items())
+          + f"; the machine's free memory fell by {watch.together:.0f}")
+    sockets = sorted(watch.sockets.values())
+    middle = sockets[len(sockets) // 2]
+    print(f"sockets of an engine: {middle} in the middle, {sockets[-1]} at most")
+    # Neighbours, trees and rounds of log N; with each other rank it would be NODES.
+    assert NODES < 64 or middle < NODES / 2, sockets
 
 
 if __name__ == "__main__":

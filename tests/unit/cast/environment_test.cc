@@ -1,10 +1,16 @@
 #include "engine/cast/environment.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "tests/unit/cast/sysfs.h"
 
@@ -12,6 +18,7 @@ namespace stage_model::cast {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::StrEq;
 
@@ -85,6 +92,46 @@ TEST(Environment, TcpRailsByName) {
   in_own_process([&] {
     setenv("OMPI_MCA_btl_tcp_if_include", "eth0,eth1", 1);
     EXPECT_EQ(choose_environment(sysfs.path()), "ob1/tcp on 2 x 100 Gb/s (eth0, eth1)");
+  });
+}
+
+// An interface of this machine that is not loopback, and its address; empty where there is none.
+std::pair<std::string, std::string> interface_of_this_machine() {
+  ifaddrs* raw = nullptr;
+  if (getifaddrs(&raw) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list(raw, freeifaddrs);
+  for (const ifaddrs* i = raw; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
+    if ((i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(i->ifa_addr);
+    if (inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size()) == nullptr) continue;
+    return {i->ifa_name, text.data()};
+  }
+  return {};
+}
+
+TEST(Environment, ARailThatIsUpAndNotUsedIsNamed) {
+  const auto [name, address] = interface_of_this_machine();
+  if (name.empty()) GTEST_SKIP() << "no network but loopback";
+  const Sysfs sysfs;
+  sysfs.nic(name, 100000, "up", 0, "0-47");
+  sysfs.nic("rail9", 100000, "up", 1, "48-95");
+  const std::string met = name, at = address;
+  in_own_process([&] {
+    setenv("STAGE_MODEL_ADDRESS", at.c_str(), 1);
+    EXPECT_THAT(choose_environment(sysfs.path()), HasSubstr("up and not used: rail9 (100 Gb/s)"));
+    EXPECT_THAT(getenv("OMPI_MCA_btl_tcp_if_include"), StrEq(met));
+  });
+  in_own_process([&] {  // as below stage-launch, which has set it
+    setenv("STAGE_MODEL_ADDRESS", at.c_str(), 1);
+    setenv("OMPI_MCA_btl_tcp_if_include", met.c_str(), 1);
+    EXPECT_THAT(choose_environment(sysfs.path()), HasSubstr("up and not used: rail9 (100 Gb/s)"));
+  });
+  in_own_process([&] {
+    setenv("STAGE_MODEL_ADDRESS", at.c_str(), 1);
+    setenv("OMPI_MCA_btl_tcp_if_include", (met + ",rail9").c_str(), 1);
+    EXPECT_THAT(choose_environment(sysfs.path()), Not(HasSubstr("not used")));
   });
 }
 
