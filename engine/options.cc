@@ -100,7 +100,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& flag, T* target, const 
 // Repeatable; takes one value each time, or it would swallow SOURCE and DEST.
 CLI::Option* add_glob(CLI::App& app, const std::string& flag, std::vector<std::string>* target,
                       const std::string& help) {
-  return app.add_option(flag, *target, help)->allow_extra_args(false);
+  return app.add_option(flag, *target, help)->allow_extra_args(false)->take_all();
 }
 
 void read_file_list(Options* options) {
@@ -152,7 +152,7 @@ void add_what(CLI::App& app, Options& options) {
   shape(add_choice<move::Verify>(
             app, "--verify", &options.move.verify,
             "transfer: each chunk on each rank; store: also whole files by the store's hash; disk: "
-            "also what the disk gives back; none",
+            "both, and what each node's disk gives back; none",
             {{"none", move::Verify::kNone},
              {"transfer", move::Verify::kTransfer},
              {"store", move::Verify::kStore},
@@ -220,7 +220,7 @@ void add_source(CLI::App& app, Options& options) {
         group, "SIZE", "8MiB");
   shape(add_count<std::uint32_t>(app, "--download-ranks", &options.download_ranks,
                                  "how many ranks download", 1, 65536),
-        group, "N", "all");
+        group, "N", "all, at most 256");
   shape(add_parsed(app, "--max-bandwidth", &options.max_bandwidth,
                    "from the source, by the whole cluster", parse_rate),
         group, "RATE");
@@ -290,6 +290,8 @@ Result<Options> parse_options(int argc, char** argv) {
   CLI::App app(kDescription, "stage-engine");
   app.footer(kFooter);
   app.get_formatter()->column_width(34);
+  // What stands later wins: a run's own options come after those of the site's configuration.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", std::string("stage-engine " STAGE_VERSION));
   add_what(app, options);
   add_move(app, options);

@@ -386,8 +386,10 @@ Run::Outcome Run::verify() {
   status_.stage("verify");
   verify_span_.start(clock_.now());
   const bool disk = options_.move.verify == move::Verify::kDisk;
-  const Status mine = in_background("the verification",
-                                    [this, disk] { return disk ? verify_disk() : verify_store(); });
+  const Status mine = in_background("the verification", [this, disk] {
+    Status read_back = disk ? verify_disk() : Status();
+    return read_back ? verify_store() : read_back;
+  });
   verify_span_.stop(clock_.now());
   return fabric_.agree(mine, "the verification");
 }
@@ -423,6 +425,9 @@ Run::Outcome Run::publish() {
       in_background("the disk", [this] { return staging_->seal(proven_extents()); });
   if (auto ok = fabric_.agree(sealed, "the disks"); !ok) return ok;
   if (auto ok = fabric_.agree(stop_requested(), "the disks"); !ok) return ok;
+  // Too late to stop: what is published and reported is a success, and takes no time.
+  constexpr double kToTheEnd = 60;
+  fabric_.finishing(kToTheEnd);
   const Status published = in_background("the disk", [this] { return staging_->publish(); });
   auto outcome = fabric_.agree(published, "the disks");
   publish_span_.stop(clock_.now());
@@ -546,10 +551,11 @@ void Run::write_trace() {
 std::vector<std::string> Run::doubts() const {
   return find_doubts(listing_, [&](std::uint32_t i) -> std::optional<std::string> {
     const std::uint64_t size = listing_.objects[i].size;
+    if (size == 0) return std::string();
     auto buffer = move::Buffers::make(1, size);
     if (!buffer) return std::nullopt;
     std::byte* memory = buffer->acquire();
-    if (size > 0 && !staging_->read(i, 0, size, memory)) return std::nullopt;
+    if (!staging_->read(i, 0, size, memory)) return std::nullopt;
     return std::string(reinterpret_cast<const char*>(memory), size);
   });
 }

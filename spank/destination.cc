@@ -74,8 +74,8 @@ Result<Destinations> plan_destinations(const Ask& ask, const Config& config,
                                         ": give each another URL or NAME");
     }
     if (is_below(run.directory, user_root)) plan.user_root = user_root;
-    run.arguments = config.options;
-    run.arguments.insert(run.arguments.end(), {model.url, run.directory, "--no-progress"});
+    // The launcher puts the site's options before these: it reads the same configuration.
+    run.arguments = {model.url, run.directory, "--no-progress"};
     // One word each, so that a pattern may begin with a dash.
     for (const std::string& filter : ask.include) run.arguments.push_back("--include=" + filter);
     for (const std::string& filter : ask.exclude) run.arguments.push_back("--exclude=" + filter);

@@ -34,9 +34,8 @@ void Step::load(Slurm& slurm) {
   if (!job) return;
   // sbatch --export=NONE hides from a step that its job asked, so the node has to tell. A site
   // whose own scripts stage (prolog=off) makes no mark.
-  const bool ours =
-      asked || !arguments_.prolog || is_marked(arguments_.jobs_dir, std::to_string(*job));
-  if (!ours) return;
+  asked = asked || (arguments_.prolog && is_marked(arguments_.jobs_dir, std::to_string(*job)));
+  if (!asked && arguments_.prolog) return;
   const auto config = config_on_node(arguments_);
   if (!config && !asked) return;  // nothing of ours to do, and not this job's business
   // Without a usable file the prolog wrote its record to the default place.

@@ -106,6 +106,10 @@ bool decode(std::string_view in, Message* message) {
       message->emplace<Go>();
       ok = true;
       break;
+    case 8:
+      message->emplace<Alive>();
+      ok = true;
+      break;
     default:
       return false;
   }
@@ -158,9 +162,11 @@ bool Control::poll(const std::function<void(int, Message)>& handle) {
     MPI_Mrecv(bytes.data(), length, MPI_BYTE, &incoming, MPI_STATUS_IGNORE);
     Message message;
     if (!decode(bytes, &message)) continue;  // cannot happen between equal binaries
-    if (std::holds_alternative<Entries>(message) || std::holds_alternative<Stop>(message) ||
-        std::holds_alternative<Go>(message))
-      forward(bytes);
+    const bool down =
+        std::holds_alternative<Entries>(message) || std::holds_alternative<Stop>(message) ||
+        std::holds_alternative<Go>(message) ||
+        (std::holds_alternative<Alive>(message) && rank_ != 0);  // rank 0 sends on what it wants
+    if (down) forward(bytes);
     handle(status.MPI_SOURCE, std::move(message));
   }
 }

@@ -38,7 +38,10 @@ struct Stop {  // rank 0 to all, down the tree: no entry follows
 };
 struct Downloaded {};  // staged schedule: a rank has its whole shard on disk, to rank 0
 struct Go {};          // staged schedule: all have, rank 0 to all, down the tree
-using Message = std::variant<Ask, Grant, Ready, Failed, Entries, Stop, Downloaded, Go>;
+// A source still gives a rank something, though no chunk is whole yet: to rank 0, and down the
+// tree.
+struct Alive {};
+using Message = std::variant<Ask, Grant, Ready, Failed, Entries, Stop, Downloaded, Go, Alive>;
 
 std::string encode(const Message& message);
 // False for bytes that encode() did not make.

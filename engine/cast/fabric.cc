@@ -116,11 +116,13 @@ void Fabric::on_wait(Idle idle, LastWords last_words, double deadline_s) {
   deadline_ = deadline_s > 0 ? MPI_Wtime() + deadline_s : 0;
 }
 
+void Fabric::finishing(double seconds) { patient_until_ = MPI_Wtime() + seconds; }
+
 void Fabric::wait(const std::function<bool()>& done, const char* what) {
   useconds_t nap = 20;
   while (!done()) {
     if (idle_) {
-      if (auto ok = idle_(); !ok) hard_stop(ok.error());
+      if (auto ok = idle_(); !ok && MPI_Wtime() > patient_until_) hard_stop(ok.error());
     }
     if (deadline_ > 0 && MPI_Wtime() > deadline_) {
       hard_stop(

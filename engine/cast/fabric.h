@@ -45,6 +45,10 @@ class Fabric {
   // deadline_s: seconds from now; 0: none.
   void on_wait(Idle idle, LastWords last_words, double deadline_s);
 
+  // The end is near, and why is known: for so many seconds from now on wait() does not end the run
+  // because a stop is asked for (again).
+  void finishing(double seconds);
+
   // Until `done` returns true: polls, sleeping up to 1 ms. `what` completes "waiting for …".
   void wait(const std::function<bool()>& done, const char* what);
   void wait(MPI_Request request, const char* what);
@@ -81,7 +85,8 @@ class Fabric {
   std::vector<std::string> nodes_;
   Idle idle_;
   LastWords last_words_;
-  double deadline_ = 0;  // MPI_Wtime
+  double deadline_ = 0;       // MPI_Wtime
+  double patient_until_ = 0;  // MPI_Wtime
 };
 
 }  // namespace stage_model::cast

@@ -174,6 +174,7 @@ Counters Dispatcher::counters() const {
   const std::lock_guard lock(mutex_);
   Counters out = retries_.counters();
   out.requests = requests_;
+  out.bytes = shared_.bucket.total();
   return out;
 }
 

@@ -19,7 +19,7 @@ struct Options {
   double backoff_max_s = 30;
 };
 
-// Monotonic.
+// Monotonic, and up to date while requests are under way.
 struct Counters {
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;  // body bytes of ranged GETs, retries included

@@ -24,7 +24,6 @@ Retries::Retries(const Shared& shared, Throttle& throttle, Places& places)
     : shared_(shared), throttle_(throttle), places_(places) {}
 
 bool Retries::again(Job& job, Outcome& outcome) {
-  counters_.bytes += outcome.received;
   job.received += outcome.received;
   if (outcome.received > 0) job.renewed = false;
   if (outcome.kind == Kind::kOk) {

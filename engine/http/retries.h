@@ -19,7 +19,7 @@ class Retries {
   // True: `job` is prepared for another attempt. False: it is over, as `outcome` says.
   bool again(Job& job, Outcome& outcome);
 
-  const Counters& counters() const { return counters_; }  // all but requests
+  const Counters& counters() const { return counters_; }  // all but requests and bytes
 
  private:
   bool go_elsewhere(Job& job, Outcome& outcome);

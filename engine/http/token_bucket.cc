@@ -22,6 +22,7 @@ bool TokenBucket::open(double now) {
 }
 
 void TokenBucket::take(std::uint64_t bytes) {
+  total_ += bytes;
   if (unlimited()) return;
   const std::lock_guard lock(mutex_);
   tokens_ -= static_cast<double>(bytes);

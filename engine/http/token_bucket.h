@@ -2,6 +2,7 @@
 // any one monotonic clock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -16,12 +17,14 @@ class TokenBucket {
   // May bytes be taken now? Taking may go into debt: the next taker pays it off by waiting.
   bool open(double now);
   void take(std::uint64_t bytes);
+  std::uint64_t total() const { return total_; }  // all that was taken, limit or none
   // Seconds until open() says yes; 0 if it does now.
   double wait(double now);
 
  private:
   void refill(double now);  // mutex_ held
   const double rate_, capacity_;
+  std::atomic<std::uint64_t> total_{0};
   std::mutex mutex_;
   double tokens_, last_;  // under mutex_
 };

@@ -70,9 +70,9 @@ std::vector<std::string> engine_environment(const EnvironmentInputs& inputs) {
 
 std::vector<std::string> inheritable(const char* const* environment) {
   constexpr std::array<std::string_view, 3> kPrefixes = {"OMPI_MCA_", "PMIX_MCA_", "UCX_"};
-  constexpr std::array<std::string_view, 8> kNames = {
-      "PATH",     "LANG",     "LD_LIBRARY_PATH", "https_proxy",
-      "no_proxy", "NO_PROXY", "HTTPS_PROXY",     "SSL_CERT_FILE"};
+  constexpr std::array<std::string_view, 9> kNames = {
+      "PATH",     "LANG",        "LD_LIBRARY_PATH", "https_proxy",    "no_proxy",
+      "NO_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE",   "STAGE_MODEL_PIN"};
   std::vector<std::string> kept;
   for (const char* const* entry = environment; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);

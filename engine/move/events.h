@@ -23,11 +23,10 @@ struct Event {
 
 class EventQueue {
  public:
+  // Wakes under the lock: who takes the last event may destroy the queue right after.
   void push(Event event) {
-    {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(std::move(event));
-    }
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
     wake_.notify_one();
   }
   // Until there is an event, or `limit` has passed.

@@ -86,10 +86,7 @@ bool Mover::step() {
   flush_entries();
   did |= post_broadcasts();
   if (lanes_) did |= lanes_->poll([this](std::uint32_t chunk) { on_broadcast(chunk); });
-  if (auto ok = tick_(bytes_done_); !ok && !failed_here_) {
-    fail_here(ok.error());
-    did = true;
-  }
+  if (auto ok = tick_(bytes_done_); !ok) asked_to_stop(ok.error());
   settle();
   return did;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,7 +70,7 @@ struct MoveStats {
 
 class Mover {
  public:
-  // Called once per round (about every 0.1-1 ms) with the bytes on disk; an error (cancel,
+  // Called once per round (about every 0.1-20 ms) with the bytes on disk; an error (cancel,
   // deadline) stops the move on all ranks.
   using Tick = std::function<Status(std::uint64_t done)>;
 
@@ -131,7 +132,11 @@ class Mover {
   void settle();
   void end_fetching();
   bool finished() const;
+  void over();
+  void asked_to_stop(const Error& error);
   void watch();
+  bool source_moves();
+  void tell_alive();
   void leave();
   void trace(report::Trace::Stage stage, std::uint32_t chunk, double begin) const;
 
@@ -176,7 +181,11 @@ class Mover {
   std::optional<Error> failed_here_;
   std::optional<cast::Cause> stopped_;
   bool settled_ = false;
+  std::optional<double> over_since_;   // this rank or another failed
+  std::future<void> ending_fetching_;  // where the fetcher may take its time to end
   double last_progress_ = 0;
+  double looked_at_source_ = 0, told_alive_ = 0;
+  std::uint64_t seen_of_source_ = 0;
   std::vector<store::Digest> digests_;
   MoveStats stats_;
 };

@@ -124,6 +124,8 @@ void Mover::on_message(int from, cast::Message message) {
     start_broadcasts();
   } else if (std::holds_alternative<cast::Go>(message)) {
     start_broadcasts();
+  } else if (std::holds_alternative<cast::Alive>(message)) {
+    if (fabric_.rank() == 0) tell_alive();
   }
 }
 

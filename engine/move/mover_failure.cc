@@ -3,16 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 #include <vector>
 
 #include "engine/move/mover.h"
 
 namespace stage_model::move {
 
-// What is outstanding comes back as events that say kStopped.
+namespace {
+// What was sequenced is broadcast to the end, but a cancel does not wait for it for long.
+constexpr double kOrderlyEnd = 5;  // seconds
+// Beyond the stall limit, so that every rank has had its chance to say why; at most that limit
+// again.
+constexpr double kLastWord = 15;  // seconds
+// Looks at the source, and signs of life, per stall limit.
+constexpr double kLooks = 16;
+}  // namespace
+
+// What is outstanding comes back as events that say kStopped. Not on this thread: a read of a dead
+// file server does not come back, and the others have to hear of our end.
 void Mover::end_fetching() {
-  if (fetcher_) stats_.source = fetcher_->counters();
-  fetcher_.reset();
+  if (!fetcher_) return;
+  stats_.source = fetcher_->counters();
+  ending_fetching_ = std::async(std::launch::async,
+                                [fetcher = std::move(fetcher_)]() mutable { fetcher.reset(); });
 }
 
 // This rank cannot go on. It still takes part in every broadcast that was sequenced, or the others
@@ -20,6 +35,7 @@ void Mover::end_fetching() {
 void Mover::fail_here(const Error& error) {
   if (failed_here_ || stopped_) return;
   failed_here_ = error;
+  over();
   const cast::Cause cause{error, fabric_.node()};
   if (sequencer_ && !alone_) {
     stop_all(cause);
@@ -40,7 +56,14 @@ void Mover::stop_all(const cast::Cause& cause) {
 void Mover::on_stop(const cast::Cause& cause) {
   if (stopped_) return;
   stopped_ = cause;
+  over();
   drop_unannounced();
+}
+
+void Mover::over() {
+  if (over_since_) return;
+  over_since_ = clock_.now();
+  fabric_.finishing(kOrderlyEnd);
 }
 
 void Mover::drop_unannounced() {
@@ -67,23 +90,66 @@ void Mover::settle() {
   for (const std::uint32_t chunk : dropped) finish_if_done(chunk);
 }
 
+// A chunk may take minutes on a slow link, and while the source throttles the fetcher waits by
+// limits of its own: both are no standstill.
+bool Mover::source_moves() {
+  if (!fetcher_) return false;
+  const source::Counters counters = fetcher_->counters();
+  const std::uint64_t seen = counters.bytes + counters.requests;
+  return std::exchange(seen_of_source_, seen) != seen;
+}
+
+// The other ranks wait for our chunks, and see nothing move.
+void Mover::tell_alive() {
+  if (alone_) return;
+  if (fabric_.rank() != 0) {
+    control_->send(0, cast::Alive{});
+  } else if (clock_.now() - told_alive_ >= options_.stall_timeout_s / kLooks) {
+    told_alive_ = clock_.now();
+    control_->send_down(cast::Alive{});
+  }
+}
+
 void Mover::watch() {
-  const double quiet = clock_.now() - last_progress_;
+  const double now = clock_.now();
+  if (now - last_progress_ >= options_.stall_timeout_s / kLooks &&
+      now - looked_at_source_ >= options_.stall_timeout_s / kLooks) {
+    looked_at_source_ = now;
+    if (source_moves()) {
+      tell_alive();
+      last_progress_ = now;
+    }
+  }
+  const double quiet = now - last_progress_;
   if (quiet < options_.stall_timeout_s) return;
-  const Error error{
-      ExitCode::kStopped,
-      fmt::format("nothing moved on this node for {:.0f} s ({} of {} chunks broadcast)", quiet,
-                  posted_, to_move_)};
-  if (!failed_here_) {
+  if (!over_since_) {
+    fail_here({ExitCode::kStopped,
+               fmt::format("nothing moved on this node for {:.0f} s ({} of {} chunks broadcast)",
+                           quiet, posted_, to_move_)});
+  } else if (quiet > options_.stall_timeout_s + std::min(kLastWord, options_.stall_timeout_s)) {
+    fabric_.hard_stop(failed_here_ ? *failed_here_ : stopped_->error);
+  }
+}
+
+// A stop that is asked for (cancel, deadline) while this rank ends already, and does not get there.
+void Mover::asked_to_stop(const Error& error) {
+  if (!over_since_) {
     fail_here(error);
-  } else if (quiet > options_.stall_timeout_s + 15) {
-    fabric_.hard_stop(*failed_here_);
+  } else if (clock_.now() - *over_since_ > kOrderlyEnd) {
+    fabric_.hard_stop(failed_here_ ? *failed_here_ : stopped_->error);
   }
 }
 
 // Nobody leaves while another rank may still need a message forwarded.
 void Mover::leave() {
   end_fetching();
+  if (ending_fetching_.valid()) {
+    fabric_.wait(
+        [this] {
+          return ending_fetching_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+        },
+        "the source to end");
+  }
   readers_.reset();
   hashers_.reset();
   if (alone_) return;

@@ -79,6 +79,13 @@ test_keep_job() {
   check_equal "records" "$(on_every_node sh -c 'ls /run/stage-model 2>/dev/null; true')" ""
 }
 
+# What the site gives every engine arrives once, and what a run says itself wins.
+test_options_of_the_site() {
+  cluster config 'engine.options = ["--verify", "store", "--lanes", "3", "--progress"]'
+  alice srun -N4 --stage-model="$STAGE_DEMO_MODEL" "$work/check_model" >"$work/job.out" || fail "srun"
+  check_every_node_equal "$work/job.out"
+}
+
 # The user owns the model, and another user cannot read it.
 test_ownership() {
   alice srun -N4 --stage-model="$STAGE_DEMO_MODEL" true || fail "srun"

@@ -121,6 +121,12 @@ class ListingTest(CaseTest):
         self.assertIn("warning: 'model.safetensors.index.json' names 'model-00002-of-00002.safetensors' "
                       "that is not there", self.output)
 
+    def test_an_empty_index_is_staged_like_any_file(self):
+        files = {"m/model.safetensors.index.json": b"", "m/config.json": b"{}"}
+        self.store.files = files
+        self.staged(files=files)
+        self.assertNotIn("warning", self.output)
+
     # H7
 
     def test_a_plan_of_terabytes(self):

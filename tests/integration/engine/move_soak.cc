@@ -35,19 +35,31 @@ void sleep_s(double seconds) {
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
+// As a system call on a dead disk or file server does.
+[[noreturn]] void hang() {
+  for (;;) sleep_s(1);
+}
+
 // Does jobs on threads of its own, each after a delay.
 class Delayed {
  public:
   Delayed(unsigned threads, double rate, double jitter, unsigned seed)
       : rate_(rate), jitter_(jitter), random_(seed), workers_(threads) {}
-  void post(std::uint64_t bytes, std::function<void()> job) {
+  // `counter` grows by `bytes` little by little, as a socket's would.
+  void post(std::uint64_t bytes, std::function<void()> job,
+            std::atomic<std::uint64_t>* counter = nullptr) {
     double seconds = static_cast<double>(bytes) / rate_;
     {
       const std::lock_guard lock(mutex_);
       seconds *= 1 + jitter_ * std::uniform_real_distribution<>(0, 1)(random_);
     }
-    workers_.post([seconds, job = std::move(job)] {
-      sleep_s(seconds);
+    workers_.post([seconds, bytes, job = std::move(job), counter] {
+      constexpr int kSteps = 50;
+      for (int i = 0; i < kSteps && counter != nullptr; ++i) {
+        sleep_s(seconds / kSteps);
+        *counter += bytes * (i + 1) / kSteps - bytes * i / kSteps;
+      }
+      if (counter == nullptr) sleep_s(seconds);
       job();
     });
   }
@@ -65,10 +77,15 @@ class SlowSource : public source::Fetcher {
   SlowSource(int rank, const plan::Listing& listing, double rate, std::uint64_t fail_after)
       : listing_(listing),
         fail_after_(fail_after),
+        hangs_(rank == static_cast<int>(setting("source_hangs", -1))),
         delayed_(2, rate, setting("jitter", 1), rank + 1) {}
   void start(source::Fetch fetch) override {
-    delayed_.post(fetch.length, [this, fetch = std::move(fetch)] {
-      if ((bytes_ += fetch.length) > fail_after_) {
+    const bool trickles = setting("trickle", 0) > 0;
+    const std::uint64_t length = fetch.length;
+    const auto bring = [this, fetch = std::move(fetch), trickles] {
+      if (hangs_) hang();
+      if (!trickles) bytes_ += fetch.length;
+      if (bytes_ > fail_after_) {
         fetch.done(fail(ExitCode::kTransfer, "the source broke"));
         return;
       }
@@ -76,7 +93,8 @@ class SlowSource : public source::Fetcher {
       for (std::uint64_t i = 0; i < fetch.length; ++i)
         fetch.target[i] = expected(object, fetch.offset + i);
       fetch.done({});
-    });
+    };
+    delayed_.post(length, bring, trickles ? &bytes_ : nullptr);
   }
   source::Counters counters() const override {
     source::Counters counters;
@@ -87,6 +105,7 @@ class SlowSource : public source::Fetcher {
  private:
   const plan::Listing& listing_;
   std::uint64_t fail_after_;
+  bool hangs_;
   std::atomic<std::uint64_t> bytes_ = 0;
   Delayed delayed_;
 };
@@ -94,12 +113,15 @@ class SlowSource : public source::Fetcher {
 class SlowDisk : public store::Staging {
  public:
   SlowDisk(int rank, double rate, std::uint64_t fail_after)
-      : fail_after_(fail_after), delayed_(2, rate, setting("jitter", 1), rank + 100) {}
+      : fail_after_(fail_after),
+        hangs_(rank == static_cast<int>(setting("disk_hangs", -1))),
+        delayed_(2, rate, setting("jitter", 1), rank + 100) {}
   Result<store::Presence> presence(const plan::Listing&) override { return store::Presence{}; }
   Status check_space(std::uint64_t, std::uint64_t) override { return {}; }
   Status prepare() override { return {}; }
   void write(store::Write write) override {
     delayed_.post(write.length, [this, write = std::move(write)] {
+      if (hangs_) hang();
       for (std::uint64_t i = 0; i < write.length; ++i) {
         if (write.data[i] != expected(write.object, write.offset + i)) {
           write.done(fail(ExitCode::kIntegrity, "wrong bytes reached the disk"));
@@ -129,6 +151,7 @@ class SlowDisk : public store::Staging {
 
  private:
   std::uint64_t fail_after_;
+  bool hangs_;
   std::atomic<std::uint64_t> bytes_ = 0;
   Delayed delayed_;
 };
@@ -219,7 +242,7 @@ int soak(int argc, char** argv) {
   options.lanes = static_cast<int>(setting("lanes", 1));
   options.take_over = setting("take_over", 1) > 0;
   if (setting("staged", 0) > 0) options.schedule = move::Schedule::kStaged;
-  options.stall_timeout_s = 30;
+  options.stall_timeout_s = setting("stall", 30);
   const report::Clock clock;
   const move::MoveJob job{listing, layout, assignment, holders[rank], downloads, true};
   std::uint64_t done = 0;

@@ -21,6 +21,15 @@ run() { # label, environment…, then -- settings…
   echo "$label: $(echo "$out" | grep '^rank 0')"
 }
 
+# Somebody's disk or source does not come back: all are ended, with this code, and nobody waits.
+run_ends() { # code, label, settings…
+  local wanted=$1 label=$2 code=0; shift 2
+  out=$(timeout 100 mpirun --oversubscribe -n "$ranks" "$program" "$@" 2>&1) || code=$?
+  [ "$code" = "$wanted" ] ||
+    { echo "FAILED ($code, not $wanted): $label: $*"; echo "$out" | tail -20; failed=1; return; }
+  echo "$label: ended with $code"
+}
+
 failed=0
 one="receive=1 download=1 lanes=1"
 case $case in
@@ -45,6 +54,8 @@ slow)
   run "staged schedule" X=1 -- receive=4 download=2 lanes=4 staged=1
   run "staged schedule, one buffer each" X=1 -- $one staged=1 held=2
   run "staged schedule, one announced" X=1 -- receive=8 download=8 per_root=1 jitter=20 staged=1
+  run "a chunk takes longer than the stall limit" X=1 -- $one objects=4 source=30e3 trickle=1 stall=1
+  run "all wait for the one that downloads" X=1 -- $one objects=4 source=60e3 trickle=1 stall=1 downloaders=1
   run "two download" X=1 -- receive=3 download=3 lanes=3 downloaders=2 pipeline=2 ;;
 held)
   run "some hold every 2nd" X=1 -- $one held=2
@@ -64,7 +75,11 @@ failures)
   run "source breaks, staged schedule" X=1 -- $one staged=1 fail_rank=1 source_fails_after=200000 expect=5
   run "disk full, staged schedule" X=1 -- $one staged=1 fail_rank=1 disk_fails_after=2000000 expect=4
   run "disk full among holders" X=1 -- $one held=1 fail_rank=1 disk_fails_after=100000 expect=4
-  run "cancelled on rank 0" X=1 -- $one cancel_rank=0 expect=8 ;;
+  run "cancelled on rank 0" X=1 -- $one cancel_rank=0 expect=8
+  run_ends 8 "a disk hangs" $one disk_hangs=1 stall=2
+  run_ends 8 "a source hangs" $one source_hangs=$last stall=2
+  run_ends 5 "a disk hangs and another rank's source breaks" receive=8 download=4 disk_hangs=1 fail_rank=2 source_fails_after=300000 stall=2
+  run_ends 8 "cancelled while a source hangs" $one source_hangs=$last cancel_rank=0 stall=60 ;;
 *) echo "unknown case $case"; exit 2 ;;
 esac
 exit $failed

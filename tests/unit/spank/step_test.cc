@@ -116,7 +116,7 @@ TEST_F(StepTest, WithoutFlagAndMarkNoFileIsRead) {
   ASSERT_TRUE(write_record(state, "7", record));
   EXPECT_EQ(run(), 0);
   EXPECT_THAT(slurm.environment, IsEmpty());
-  ASSERT_TRUE(mark_job(arguments.jobs_dir, "8"));
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "8"));  // another job's
   EXPECT_EQ(run(), 0);
   EXPECT_THAT(slurm.environment, IsEmpty());
   arguments.prolog = false;  // the site's own scripts make no mark
@@ -128,6 +128,20 @@ TEST_F(StepTest, BrokenConfigurationIsTheReasonForThoseWhoAsked) {
   configure("[nonsense]\n");
   EXPECT_EQ(run(true), 2);
   EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("nonsense: unknown key")));
+}
+
+// As with sbatch --export=NONE: the mark alone says that the job asked, and holds it back.
+TEST_F(StepTest, AMarkedJobIsHeldBackWithoutAConfiguration) {
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "7"));
+  configure("[nonsense]\n");
+  EXPECT_EQ(run(), 2);
+  EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("nonsense: unknown key")));
+}
+
+TEST_F(StepTest, AMarkedJobIsHeldBackWithoutARecord) {
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "7"));
+  EXPECT_NE(run(), 0);
+  EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("no model was staged on this node")));
 }
 
 TEST_F(StepTest, SecretsLeaveTheEnvironment) {
