@@ -1,5 +1,5 @@
-// What the fabric can do, from a few messages at start: tens of microseconds on InfiniBand, tens of
-// milliseconds on a slow wire. It also makes the connections that the broadcasts will use.
+// What the fabric can do, from a few messages at start: some milliseconds, tens of them on a slow
+// wire. It also makes the connections that the broadcasts will use.
 #pragma once
 
 #include "engine/cast/fabric.h"

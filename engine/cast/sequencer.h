@@ -1,5 +1,6 @@
 // Rank 0's list of what is broadcast next, and who downloads what. A pure state machine: no MPI, so
-// that its rules can be tested by themselves. Why it exists: DESIGN.md, "Why a sequencer".
+// that its rules can be tested by themselves. Why it exists: docs/architecture.md, "Why a
+// sequencer".
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,13 @@ constexpr std::uint64_t kProgress = 64 << 10;
 constexpr unsigned kRetriesBeforeFirstSuccess = 4;
 constexpr unsigned kDnsRetriesBeforeFirstSuccess = 2;
 
+// Every byte has come, and only the end of the body (a chunked one's last line) has not: there is
+// nothing left to ask for. Where the server knows no ranges, that end alone says how long it is.
+bool complete(const Job& job, Kind kind) {
+  const bool cut_off = kind == Kind::kShort || kind == Kind::kReset || kind == Kind::kStall;
+  return cut_off && job.expected.ranged && !job.whole && job.received == job.expected.length;
+}
+
 }  // namespace
 
 Retries::Retries(const Shared& shared, Throttle& throttle, Places& places)
@@ -26,6 +33,7 @@ Retries::Retries(const Shared& shared, Throttle& throttle, Places& places)
 bool Retries::again(Job& job, Outcome& outcome) {
   job.received += outcome.received;
   if (outcome.received > 0) job.renewed = false;
+  if (complete(job, outcome.kind)) outcome.kind = Kind::kOk;
   if (outcome.kind == Kind::kOk) {
     throttle_.succeeded();
     ever_succeeded_ = true;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "engine/launch/assemble.h"
+#include "engine/launch/engine_arguments.h"
 #include "engine/launch/engine_environment.h"
 #include "engine/launch/node_addresses.h"
 #include "engine/launch/user_directory.h"
@@ -251,11 +252,9 @@ void Launcher::start_engine() {
   };
   const Result<std::vector<std::string>> pmix = pmix_->begin(pmix_job(), pmix_events());
   if (!pmix) return failed(pmix.error());
-  const Run& run = request_.runs[run_];
   ChildSpec spec;
   spec.program = engine_path_;
-  spec.arguments = config_.options;
-  spec.arguments.insert(spec.arguments.end(), run.arguments.begin(), run.arguments.end());
+  spec.arguments = engine_arguments(config_, request_.runs[run_]);
   spec.environment = environment(*pmix);
   spec.credentials = request_.credentials;
   spec.identity = *identity_;

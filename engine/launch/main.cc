@@ -1,4 +1,4 @@
-// stage-launch: see DESIGN.md, "The launcher". Read launcher.h next.
+// stage-launch: see docs/architecture.md. Read launcher.h next.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>

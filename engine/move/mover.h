@@ -70,8 +70,8 @@ struct MoveStats {
 
 class Mover {
  public:
-  // Called once per round (about every 0.1-20 ms) with the bytes on disk; an error (cancel,
-  // deadline) stops the move on all ranks.
+  // Called once per round (about every 0.1-1 ms; up to 20 ms where there is one rank) with the
+  // bytes on disk; an error (cancel, deadline) stops the move on all ranks.
   using Tick = std::function<Status(std::uint64_t done)>;
 
   Mover(cast::Fabric& fabric, const MoveJob& job, store::Staging& staging,

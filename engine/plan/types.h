@@ -42,7 +42,7 @@ struct Listing {
   const std::string& held_as() const { return lineage.empty() ? source : lineage; }
 };
 
-// One ranged GET, and the unit whose checksum the manifest keeps.
+// The unit whose checksum the manifest keeps; one ranged GET, or several above --block-size.
 struct Extent {
   std::uint32_t object = 0;  // index into Listing::objects
   std::uint64_t offset = 0;  // in the object
@@ -52,7 +52,7 @@ struct Extent {
 
 // The unit that travels. Every rank derives the same chunks from the same listing.
 struct Chunk {
-  std::uint32_t first_extent = 0;  // index into Plan::extents
+  std::uint32_t first_extent = 0;  // index into Layout::extents
   std::uint32_t extent_count = 0;
   std::uint64_t bytes = 0;   // payload
   std::uint64_t length = 0;  // of the buffer that is broadcast (padding between extents included)

@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/store/tree.h"
-
 namespace stage_model::store {
 namespace {
 
@@ -86,28 +84,53 @@ bool locked(const Found& found, const Seams& seams) {
   return !journal || seams.lock(journal.get()) != 0;
 }
 
-Verdict judge(const Destination& destination, const std::string& name, const LeftoverRules& rules,
-              const Seams& seams, Candidate* candidate) {
-  Fd dir =
-      open_beneath(destination.parent_dir.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+Fd open_temp(int parent, const std::string& name) {
+  return open_beneath(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+struct Seen {
+  Verdict verdict = Verdict::kLeave;  // kAdopt: its owner is gone, and it may be of use
+  double age = 0;
+  Found found;  // of kAdopt
+};
+
+// Whose is it, and does its owner live?
+Seen look_at(int parent, const std::string& name, const Seams& seams) {
+  Seen seen;
+  Fd dir = open_temp(parent, name);
   struct stat st = {};
-  if (!dir || ::fstat(dir.get(), &st) != 0 || st.st_uid != ::geteuid()) return Verdict::kLeave;
+  if (!dir || ::fstat(dir.get(), &st) != 0 || st.st_uid != ::geteuid()) return seen;
   const bool local = local_file_system(dir.get());
-  Found found = load(std::move(dir));
-  if (!found.dir) {
-    return age_of(st.st_ctim) > kUnfinishedAge ? Verdict::kRemove : Verdict::kLeave;
+  seen.found = load(std::move(dir));
+  if (!seen.found.dir) {
+    seen.age = age_of(st.st_ctim);
+    if (seen.age > kUnfinishedAge) seen.verdict = Verdict::kRemove;
+    return seen;
   }
-  if (!found.journal.released) {
-    const Life life = life_of(found.journal.header.owner, local);
-    if (life == Life::kAlive) return Verdict::kLeave;
+  seen.age = seen.found.age;
+  if (!seen.found.journal.released) {
+    const Life life = life_of(seen.found.journal.header.owner, local);
+    if (life == Life::kAlive) return seen;
     if (life == Life::kUnknown) {
       // On a disk of this machine alone a lock that can be had is proof. Where several machines
       // write, locks may lie, and time has to pass as well. (Should it lie even so, a live run
       // loses its directory and says so; it never publishes a mixture.)
-      if (locked(found, seams)) return Verdict::kLeave;
-      if (!local) return found.age < kQuietAge ? Verdict::kLeave : Verdict::kRemove;
+      if (locked(seen.found, seams)) return seen;
+      if (!local) {
+        if (seen.age >= kQuietAge) seen.verdict = Verdict::kRemove;
+        return seen;
+      }
     }
   }
+  seen.verdict = Verdict::kAdopt;
+  return seen;
+}
+
+Verdict judge(const Destination& destination, const std::string& name, const LeftoverRules& rules,
+              const Seams& seams, Candidate* candidate) {
+  Seen seen = look_at(destination.parent_dir.get(), name, seams);
+  if (seen.verdict != Verdict::kAdopt) return seen.verdict;
+  Found& found = seen.found;
   const bool expired = found.age >= rules.partial_keep_s;
   if (found.journal.header.destination != destination.path) {
     return expired ? Verdict::kRemove : Verdict::kLeave;
@@ -120,6 +143,10 @@ Verdict judge(const Destination& destination, const std::string& name, const Lef
   const bool useful =
       best.journal.header.source == rules.source && (candidate->sealed || candidate->bytes > 0);
   return useful ? Verdict::kAdopt : Verdict::kRemove;
+}
+
+bool is_temp_name(const std::string& name) {
+  return name.compare(0, kTempPrefix.size(), kTempPrefix) == 0;
 }
 
 std::unique_ptr<Adopted> open_adopted(int temp_dir) {
@@ -145,7 +172,7 @@ Result<std::unique_ptr<Adopted>> take_leftovers(const Destination& destination,
   const int parent = destination.parent_dir.get();
   std::vector<Candidate> candidates;
   for (const std::string& name : list_directory(parent)) {
-    if (name.compare(0, kTempPrefix.size(), kTempPrefix) != 0 || name == own_temp_name) continue;
+    if (!is_temp_name(name) || name == own_temp_name) continue;
     Candidate candidate;
     const Verdict verdict = judge(destination, name, rules, seams, &candidate);
     if (verdict == Verdict::kRemove) remove_tree(parent, name);
@@ -171,6 +198,32 @@ Result<std::unique_ptr<Adopted>> take_leftovers(const Destination& destination,
     if (!adopted) remove_tree((*temp)->dir.get(), kAdoptedPath);
   }
   return adopted;
+}
+
+std::vector<Leftover> dead_leftovers(const Destination& destination, const Seams& seams,
+                                     const std::string& own_temp_name) {
+  const int parent = destination.parent_dir.get();
+  std::vector<Leftover> dead;
+  for (std::string& name : list_directory(parent)) {
+    if (!is_temp_name(name) || name == own_temp_name) continue;
+    const Seen seen = look_at(parent, name, seams);
+    const Fd dir = open_temp(parent, name);
+    if (seen.verdict == Verdict::kLeave || !dir) continue;
+    dead.push_back({std::move(name), seen.age, tree_usage(dir.get())});
+  }
+  std::sort(dead.begin(), dead.end(),
+            [](const Leftover& a, const Leftover& b) { return a.age > b.age; });
+  return dead;
+}
+
+bool remove_leftover(const Destination& destination, const Leftover& leftover) {
+  const int parent = destination.parent_dir.get();
+  const Fd dir = open_temp(parent, leftover.name);
+  if (!dir) return false;
+  // A run that adopts moves it away before it reads the journal. So without one nobody begins to
+  // use it any more, and who began before has moved it: nothing is taken from below a live run.
+  ::unlinkat(dir.get(), kJournalPath, 0);
+  return same_directory(parent, leftover.name, dir.get()) && remove_tree(parent, leftover.name);
 }
 
 }  // namespace stage_model::store

@@ -1,11 +1,13 @@
 // Temporary directories of earlier runs next to DEST. A live owner's is left alone. A dead one's
 // may be adopted: moved whole into our own temporary directory by one rename, so that of several
-// runs only one gets it, and who looks meanwhile sees it gone. The others are removed.
+// runs only one gets it, and who looks meanwhile sees it gone. The others are removed; those for
+// other destinations once they are old, or where their space is wanted.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/store/destination.h"
 #include "engine/store/fd.h"
@@ -13,6 +15,7 @@
 #include "engine/store/manifest.h"
 #include "engine/store/seams.h"
 #include "engine/store/temp_directory.h"
+#include "engine/store/tree.h"
 #include "stage_model/result.h"
 
 namespace stage_model::store {
@@ -37,5 +40,19 @@ Result<std::unique_ptr<Adopted>> take_leftovers(const Destination& destination,
                                                 const LeftoverRules& rules, const Seams& seams,
                                                 const std::string& own_temp_name,
                                                 std::optional<TempDirectory>* temp);
+
+struct Leftover {
+  std::string name;  // in the parent
+  double age = 0;
+  Usage usage;  // what its removal gives back
+};
+
+// This user's in the same parent, for whatever destination, that no living run owns; the oldest
+// first. Without `own_temp_name`.
+std::vector<Leftover> dead_leftovers(const Destination& destination, const Seams& seams,
+                                     const std::string& own_temp_name);
+
+// False: another run was quicker.
+bool remove_leftover(const Destination& destination, const Leftover& leftover);
 
 }  // namespace stage_model::store

@@ -21,13 +21,6 @@ namespace {
 
 constexpr int kAttempts = 16;  // other jobs may publish and replace at the same moment
 
-bool same_directory(int parent, const std::string& name, int dir) {
-  struct stat a = {};
-  struct stat b = {};
-  return stat_at(parent, name.c_str(), &a) == 0 && ::fstat(dir, &b) == 0 && a.st_ino == b.st_ino &&
-         a.st_dev == b.st_dev;
-}
-
 bool flags_unknown(int error) { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
 
 // One publisher at a time in a parent, where locks work and the other does not take too long:

@@ -7,12 +7,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/store/aligned.h"
 #include "engine/store/errors.h"
+#include "engine/store/leftovers.h"
 #include "engine/store/tree.h"
 #include "stage_model/units.h"
 
@@ -39,6 +43,12 @@ struct Free {
   bool memory = false;  // the bound is the node's memory
 };
 
+Free operator+(Free free, const Usage& usage) {
+  free.bytes += usage.bytes;
+  free.inodes += std::min(usage.files, std::numeric_limits<std::uint64_t>::max() - free.inodes);
+  return free;
+}
+
 Result<Free> look_at_disk(const Destination& destination) {
   struct statvfs fs = {};
   struct statfs type = {};
@@ -58,6 +68,38 @@ Result<Free> look_at_disk(const Destination& destination) {
   return free;
 }
 
+// "" where it fits.
+std::string lacking(const State& state, Free free, std::uint64_t bytes_needed,
+                    std::uint64_t files_needed) {
+  std::uint64_t need = bytes_needed + kReserve + kPerFile * state.items.size();
+  for (std::size_t i = 0; i < state.items.size(); ++i) {
+    const std::uint64_t size = state.listing->objects[i].size;
+    if (!state.items[i].held()) need += (free.block - size % free.block) % free.block;
+  }
+  std::uint64_t inodes = files_needed + state.listing->directories.size() + 8;
+  std::string partial;
+  if (state.adopted) {
+    const Usage usage = tree_usage(state.adopted->dir.get());
+    free.bytes += usage.bytes;
+    inodes -= std::min(inodes, usage.files);
+    partial = fmt::format(" (with {} of an earlier run's)", format_size(usage.bytes));
+  }
+  if (need > free.bytes) {
+    return fmt::format("not enough space for {}: {} needed, {} {}{}; {}",
+                       printable(state.destination.path), format_size(need),
+                       format_size(free.bytes),
+                       free.memory ? "of memory available, and it lies in memory" : "free", partial,
+                       "free some or choose another destination");
+  }
+  if (inodes > free.inodes) {
+    return fmt::format(
+        "not enough inodes for {}: {} needed, {} free; remove files or choose "
+        "another destination",
+        printable(state.destination.path), inodes, free.inodes);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t bytes_to_transfer(const State& state) {
@@ -74,33 +116,44 @@ Status check_free(const State& state, std::uint64_t bytes_needed, std::uint64_t 
   if (state.published) return {};
   auto free = look_at_disk(state.destination);
   if (!free) return tl::unexpected(free.error());
-  std::uint64_t need = bytes_needed + kReserve + kPerFile * state.items.size();
-  for (std::size_t i = 0; i < state.items.size(); ++i) {
-    const std::uint64_t size = state.listing->objects[i].size;
-    if (!state.items[i].held()) need += (free->block - size % free->block) % free->block;
+  std::string lack = lacking(state, *free, bytes_needed, files_needed);
+  if (!lack.empty()) return fail(ExitCode::kDestination, std::move(lack));
+  return {};
+}
+
+Status make_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed) {
+  if (state.published) return {};
+  const auto before = look_at_disk(state.destination);
+  if (!before) return tl::unexpected(before.error());
+  std::string lack = lacking(state, *before, bytes_needed, files_needed);
+  if (lack.empty()) return {};
+  const std::vector<Leftover> dead =
+      dead_leftovers(state.destination, state.seams, state.temp ? state.temp->name : std::string());
+  Usage all;
+  for (const Leftover& leftover : dead) all = all + leftover.usage;
+  // Nobody loses what would not help.
+  if (!lacking(state, *before + all, bytes_needed, files_needed).empty()) {
+    return fail(ExitCode::kDestination, std::move(lack));
   }
-  std::uint64_t inodes = files_needed + state.listing->directories.size() + 8;
-  std::string partial;
-  if (state.adopted) {
-    const Usage usage = tree_usage(state.adopted->dir.get());
-    free->bytes += usage.bytes;
-    inodes -= std::min(inodes, usage.files);
-    partial = fmt::format(" (with {} of an earlier run's)", format_size(usage.bytes));
+  Usage removed;
+  for (const Leftover& leftover : dead) {
+    if (!remove_leftover(state.destination, leftover)) continue;
+    removed = removed + leftover.usage;
+    auto free = look_at_disk(state.destination);
+    if (!free) return tl::unexpected(free.error());
+    // Some file systems (xfs) free in the background, and count it only then.
+    const Free promised = *before + removed;
+    free->bytes = std::max(free->bytes, promised.bytes);
+    free->inodes = std::max(free->inodes, promised.inodes);
+    lack = lacking(state, *free, bytes_needed, files_needed);
+    if (lack.empty()) break;
   }
-  if (need > free->bytes) {
-    return fail(
-        ExitCode::kDestination,
-        fmt::format("not enough space for {}: {} needed, {} {}{}; {}",
-                    printable(state.destination.path), format_size(need), format_size(free->bytes),
-                    free->memory ? "of memory available, and it lies in memory" : "free", partial,
-                    "free some or choose another destination"));
+  if (removed.files > 0) {
+    fmt::print(stderr, "stage-engine: note: removed {} that stopped runs had left in {}, for {}\n",
+               format_size(removed.bytes), printable(state.destination.parent),
+               printable(state.destination.path));
   }
-  if (inodes > free->inodes) {
-    return fail(ExitCode::kDestination,
-                fmt::format("not enough inodes for {}: {} needed, {} free; remove files or choose "
-                            "another destination",
-                            printable(state.destination.path), inodes, free->inodes));
-  }
+  if (!lack.empty()) return fail(ExitCode::kDestination, std::move(lack));
   return {};
 }
 

@@ -8,8 +8,11 @@
 
 namespace stage_model::store {
 
-// As Staging::check_space.
+// Does it fit as things are?
 Status check_free(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed);
+
+// As Staging::check_space: what stopped runs left goes before a run is refused.
+Status make_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed);
 
 // ENOSPC or EDQUOT at `shown`: what is free where, and what is still to come. Others: disk_error.
 Error write_error(const State& state, const std::string& shown, int error,

@@ -68,7 +68,7 @@ class StagingDirectory final : public Staging {
 
   Status check_space(std::uint64_t bytes_needed, std::uint64_t files_needed) override {
     if (state_.listing == nullptr) return out_of_order("check_space");
-    return check_free(state_, bytes_needed, files_needed);
+    return make_room(state_, bytes_needed, files_needed);
   }
 
   Status prepare() override {

@@ -76,8 +76,10 @@ class Staging {
   Result<Presence> presence(plan::Listing&&) = delete;
 
   // Does what is not held fit? `bytes_needed` and `files_needed` count every file that is not held,
-  // partial ones in full: adopted partial data counts as free. Errors: kDestination, naming the
-  // path, what is needed and what is free.
+  // partial ones in full: adopted partial data counts as free. Where it would fit without what
+  // dead runs left for other destinations in the same directory, that is removed, the oldest first,
+  // and a line on stderr says so. Errors: kDestination, naming the path, what is needed and what is
+  // free.
   virtual Status check_space(std::uint64_t bytes_needed, std::uint64_t files_needed) = 0;
 
   // Creates the temporary directory, all directories and files, and reserves their space where the

@@ -119,6 +119,13 @@ Status write_file(int dir, const char* directory, const char* name, std::string_
   return {};
 }
 
+bool same_directory(int parent, const std::string& name, int dir) {
+  struct stat a = {};
+  struct stat b = {};
+  return stat_at(parent, name.c_str(), &a) == 0 && ::fstat(dir, &b) == 0 && a.st_ino == b.st_ino &&
+         a.st_dev == b.st_dev;
+}
+
 bool remove_tree(int parent, const std::string& name) {
   // Others may be at work in it: who published it takes its journal away or adds a report, and
   // another run removes it as well. remove_all gives up at the first entry that is gone before it.
@@ -144,6 +151,7 @@ Usage tree_usage(int dir) {
        it.increment(error)) {
     struct stat st = {};
     if (::lstat(it->path().c_str(), &st) != 0) continue;
+    if (!S_ISDIR(st.st_mode) && st.st_nlink > 1) continue;
     usage.bytes += static_cast<std::uint64_t>(st.st_blocks) * 512;
     ++usage.files;
   }

@@ -29,6 +29,9 @@ int stat_at(int dir, const char* path, struct stat* out);
 // Existing directories are fine. 0 or errno.
 int make_directories(int dir, std::string_view path);
 
+// Is parent/name still the directory that is open as `dir`?
+bool same_directory(int parent, const std::string& name, int dir);
+
 // The names in a directory, without "." and "..". Empty where it cannot be read.
 std::vector<std::string> list_directory(int dir);
 
@@ -44,9 +47,13 @@ Status write_file(int dir, const char* directory, const char* name, std::string_
 // Removes parent/name and everything below; false if something stayed. Follows no links.
 bool remove_tree(int parent, const std::string& name);
 
+// What removing the tree gives back: nothing for a file with a link outside (a published model's).
 struct Usage {
   std::uint64_t bytes = 0;  // allocated on disk
   std::uint64_t files = 0;  // inodes
+  friend Usage operator+(const Usage& a, const Usage& b) {
+    return {a.bytes + b.bytes, a.files + b.files};
+  }
 };
 Usage tree_usage(int dir);
 

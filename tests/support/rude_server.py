@@ -180,6 +180,13 @@ class Connection:
                 self.sock.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.sock.sendall(b"0\r\n\r\n")
             return True
+        if rule in ("chunked-fin", "chunked-rst", "chunked-hold"):  # every byte, but no valid end
+            self.head(206, {**good, "Transfer-Encoding": "chunked"})
+            for piece in pattern(first, length):
+                self.sock.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+            if rule == "chunked-fin":
+                return False
+            return self.hold() if rule == "chunked-hold" else self.reset_after_delivery()
         if rule == "zero":
             self.head(206, {**good, "Content-Length": 0})
             return True

@@ -189,6 +189,33 @@ TEST_F(HttpClient, AttemptsThatMakeProgressDoNotUseUpTheBudget) {
   EXPECT_GT(log(answer.key).size(), 20U);
 }
 
+// All bytes of the range, then no end of the body: nothing is left that could be asked for.
+class EndlessBody : public HttpClient, public testing::WithParamInterface<const char*> {};
+
+TEST_P(EndlessBody, IsDoneOnceEveryByteIsThere) {
+  const Answer answer = get(GetParam(), 4 * kMiB, 100, 2 * kMiB);
+  expect_good(answer, 100);
+  EXPECT_EQ(client_->counters().bytes, 2 * kMiB);  // each byte once
+  // Its connection serves nobody else.
+  const Answer next = get("ok", 100, 0, 100);
+  expect_good(next, 0);
+  EXPECT_NE(connection_of(log(next.key)[0]), connection_of(log(answer.key).back()));
+}
+
+TEST_P(EndlessBody, IsDoneAlsoByTheAttemptThatBringsTheRest) {
+  const Answer answer = get(std::string("cut:100000*1/") + GetParam(), 4 * kMiB, 0, 4 * kMiB);
+  expect_good(answer, 0);
+  EXPECT_GE(log(answer.key).size(), 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EndlessBody,
+                         testing::Values("chunked-fin", "chunked-rst", "chunked-hold"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
+                           return name;
+                         });
+
 TEST_F(HttpClient, MoreBytesThanAskedForAreNotBelieved) {
   options_.max_retries = 2;
   expect_error(get("long", 5000, 100, 1000), "more bytes than the range has");

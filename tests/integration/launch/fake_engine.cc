@@ -100,8 +100,9 @@ void work(bool report) {
 }
 
 // Everything that the launcher gave this process, for the test to read.
-void dump(const std::string& path) {
+void dump(const std::string& path, const std::vector<std::string>& options) {
   std::ofstream out(path);
+  for (const std::string& option : options) out << "option " << option << "\n";
   out << "uid " << getuid() << " " << geteuid() << " gid " << getgid() << "\ngroups";
   gid_t groups[256];
   const int count = getgroups(256, groups);
@@ -135,15 +136,24 @@ void dump(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string mode = argc > 1 ? argv[1] : "";
-  const std::string argument = argc > 2 ? argv[2] : "";
+  // The configuration's options come before the test's words.
+  std::vector<std::string> options;
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const std::string text = argv[i];
+    (words.empty() && text.starts_with("--") && text != "--version" ? options : words)
+        .push_back(text);
+  }
+  words.resize(2);
+  const std::string mode = words[0];
+  const std::string argument = words[1];
   if (mode == "--version") {
     std::puts("fake engine");
     return 0;
   }
   if (mode == "exit") return std::atoi(argument.c_str());
   if (mode == "sleep") std::this_thread::sleep_for(std::chrono::hours(1));
-  if (mode == "dump") dump(argument + "/" + variable(kNodeVariable) + ".txt");
+  if (mode == "dump") dump(argument + "/" + variable(kNodeVariable) + ".txt", options);
   const World world = init();
   const bool last = world.rank == world.size - 1;
   if (mode == "hello" || mode == "dump") {

@@ -423,7 +423,8 @@ class Safety(LaunchCase):
         root = f"{TOP}/root"
         os.mkdir(root, 0o755)
         job = self.job(2, [f"dump {out}", "work"], credentials=[f"AZURE_STORAGE_SAS_TOKEN={SECRET}"],
-                       root=root, prefix=["SLURM_JOB_ID=7", "SLURM_NODELIST=n1", "LD_PRELOAD="])
+                       root=root, prefix=["SLURM_JOB_ID=7", "SLURM_NODELIST=n1", "LD_PRELOAD="],
+                       network="[policy]\npartial_keep_s = \"1h\"")
         job.wait_for("engine of run 1 started")
         # Both programs are there: what others can read of them holds no secret.
         for k in (1, 2):
@@ -442,7 +443,7 @@ class Safety(LaunchCase):
             self.assertIn(f"uid {bed.UID} {bed.UID} gid {bed.GID}", lines)
             self.assertEqual({f"{bed.GID}", f"{bed.EXTRA_GID}"},
                              set(next(l for l in lines if l.startswith("groups")).split()[1:]))
-            for expected in ("core 0", "umask 18", "session own", "nnp 1",
+            for expected in ("option --partial-keep=3600s", "core 0", "umask 18", "session own", "nnp 1",
                              f"credentials AZURE_STORAGE_SAS_TOKEN={SECRET} ", "fd 0 /dev/null",
                              f"env STAGE_MODEL_NODE=n{k}", "env STAGE_MODEL_NODES=2",
                              f"env STAGE_MODEL_ADDRESS=10.88.0.{k}", "env HOME=/tmp",

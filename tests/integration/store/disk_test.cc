@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 
 #include <atomic>
+#include <chrono>
 
 namespace stage_model::store {
 namespace {
@@ -188,6 +189,94 @@ TEST(FullDisk, PartialDataCountsAsFree) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->transferred, 0U);
   expect_model(disk / "m", model);
+}
+
+// Reserves all of its space, writes one chunk and is killed.
+void leave_behind(const std::string& destination, const Model& model) {
+  const int end = in_child([&] {
+    Seams seams = system_seams();
+    std::atomic<int> count{0};
+    seams.pwrite = [&](int fd, const void* data, std::size_t length, off_t offset) {
+      if (++count == 2) ::raise(SIGKILL);
+      return ::pwrite(fd, data, length, offset);
+    };
+    StagingOptions options;
+    options.writers = 1;
+    static_cast<void>(stage(destination, model, kMiB, options, seams));
+  });
+  ASSERT_EQ(end, SIGKILL);
+}
+
+TEST(FullDisk, WhatAStoppedRunReservedMakesRoomForAnotherModel) {
+  for (const char* make : {"mkfs.ext4 -q", "tmpfs"}) {
+    const Disk disk(make, "64M");
+    if (!disk) GTEST_SKIP() << disk.why();
+    leave_behind(disk / "a", Model().add("a", 35 * kMiB));
+    ASSERT_EQ(leftovers(disk.path()).size(), 1U);
+    // What fits beside it takes nothing from it.
+    ASSERT_TRUE(stage(disk / "small", Model().add("s", kMiB), kMiB));
+    ASSERT_EQ(leftovers(disk.path()).size(), 1U);
+    const Model model = Model().add("b", 36 * kMiB);
+    ::testing::internal::CaptureStderr();
+    const auto outcome = stage(disk / "b", model, kMiB);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    EXPECT_THAT(said, AllOf(HasSubstr("that stopped runs had left in " + disk.path()),
+                            HasSubstr("for " + disk / "b")));
+    expect_model(disk / "b", model);
+    EXPECT_THAT(leftovers(disk.path()), IsEmpty());
+  }
+}
+
+TEST(FullDisk, OnlyAsManyLeftoversGoAsAreNeeded) {
+  const Disk disk("mkfs.ext4 -q", "64M");
+  if (!disk) GTEST_SKIP() << disk.why();
+  leave_behind(disk / "old", Model().add("a", 16 * kMiB));
+  const std::string journal = disk / leftovers(disk.path()).at(0) + "/.stage-model/journal";
+  fs::last_write_time(journal, fs::last_write_time(journal) - std::chrono::hours(1));
+  leave_behind(disk / "new", Model().add("a", 16 * kMiB));
+  ASSERT_TRUE(stage(disk / "b", Model().add("b", 30 * kMiB), kMiB));
+  EXPECT_FALSE(fs::exists(journal));
+  EXPECT_EQ(leftovers(disk.path()).size(), 1U);
+}
+
+TEST(FullDisk, ALiveRunsSpaceIsNeverTakenAndNothingGoesInVain) {
+  const Disk disk("mkfs.ext4 -q", "64M");
+  if (!disk) GTEST_SKIP() << disk.why();
+  leave_behind(disk / "dead", Model().add("a", 8 * kMiB));
+  const Model model = Model().add("a", 24 * kMiB);
+  auto live = open_staging(disk / "live", {});
+  auto presence = (*live)->presence(model.listing);
+  ASSERT_TRUE(presence);
+  ASSERT_TRUE((*live)->prepare());
+  ASSERT_EQ(leftovers(disk.path()).size(), 2U);
+  const int end = in_child([&] {
+    const auto refused = stage(disk / "b", Model().add("b", 45 * kMiB), kMiB);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("not enough space"));
+  });
+  EXPECT_EQ(end, 0);
+  EXPECT_EQ(leftovers(disk.path()).size(), 2U);
+  Extents extents;
+  ASSERT_TRUE(write_missing(live->get(), model, *presence, kMiB, &extents));
+  ASSERT_TRUE((*live)->seal(extents));
+  ASSERT_TRUE((*live)->publish());
+  expect_model(disk / "live", model);
+}
+
+TEST(FullDisk, AnotherUsersLeftoverIsNotOurs) {
+  const Disk disk("mkfs.ext4 -q", "64M");
+  if (!disk) GTEST_SKIP() << disk.why();
+  fs::permissions(disk.path(), fs::perms::all);
+  leave_behind(disk / "a", Model().add("a", 35 * kMiB));
+  for (const auto& entry : fs::recursive_directory_iterator(disk / leftovers(disk.path()).at(0))) {
+    ASSERT_EQ(::chown(entry.path().c_str(), 65533, 65533), 0);
+  }
+  ASSERT_EQ(::chown((disk / leftovers(disk.path()).at(0)).c_str(), 65533, 65533), 0);
+  const auto refused = stage(disk / "b", Model().add("b", 36 * kMiB), kMiB);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ExitCode::kDestination);
+  EXPECT_EQ(leftovers(disk.path()).size(), 1U);
 }
 
 TEST(Mount, ReadOnlyAndMissing) {

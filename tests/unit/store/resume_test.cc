@@ -9,7 +9,9 @@
 #include <map>
 #include <memory>
 
+#include "engine/store/destination.h"
 #include "engine/store/journal.h"
+#include "engine/store/leftovers.h"
 #include "engine/store/manifest.h"
 #include "engine/store/seams.h"
 #include "engine/store/temp_directory.h"
@@ -227,6 +229,11 @@ TEST(Resume, DiscardRemovesAtOnceAndEndsWhatIsQueued) {
   EXPECT_FALSE((*staging)->seal(extents));
 }
 
+void set_age(const std::string& temp, long seconds) {
+  const struct timespec times[2] = {{::time(nullptr) - seconds, 0}, {::time(nullptr) - seconds, 0}};
+  ::utimensat(AT_FDCWD, (temp + "/.stage-model/journal").c_str(), times, 0);
+}
+
 TEST(Resume, OldLeftoversGo) {
   const TempDir dir;
   kill_during(dir / "m", model(), 9);
@@ -234,11 +241,7 @@ TEST(Resume, OldLeftoversGo) {
   StagingOptions options;
   options.partial_keep_s = 3600;
   const auto age = [&](long seconds) {
-    for (const std::string& name : leftovers(dir.path())) {
-      const struct timespec times[2] = {{::time(nullptr) - seconds, 0},
-                                        {::time(nullptr) - seconds, 0}};
-      ::utimensat(AT_FDCWD, (dir / name + "/.stage-model/journal").c_str(), times, 0);
-    }
+    for (const std::string& name : leftovers(dir.path())) set_age(dir / name, seconds);
   };
   age(3000);
   {
@@ -251,6 +254,58 @@ TEST(Resume, OldLeftoversGo) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->transferred, total(model()));
   EXPECT_THAT(leftovers(dir.path()), IsEmpty());
+}
+
+TEST(Resume, WithNothingToBeKeptOtherPlacesLeftoversGoAtOnceToo) {
+  const TempDir dir;
+  kill_during(dir / "other", model(), 9);
+  StagingOptions options;
+  options.partial_keep_s = 0;
+  auto staging = open_staging(dir / "m", options);
+  ASSERT_TRUE((*staging)->presence(model().listing));
+  EXPECT_THAT(leftovers(dir.path()), IsEmpty());
+}
+
+TEST(Resume, DeadLeftoversOfAllPlacesTheOldestFirstAndNoLiveOne) {
+  const TempDir dir;
+  auto live = open_staging(dir / "live", {});
+  ASSERT_TRUE((*live)->presence(model().listing));
+  ASSERT_TRUE((*live)->prepare());
+  const std::string live_name = leftovers(dir.path()).at(0);
+  for (const auto& [name, age] : {std::pair("a", 100L), {"b", 300L}, {"c", 200L}}) {
+    kill_during(dir / name, model(), 9);
+    const auto all = leftovers(dir.path());
+    for (const std::string& found : all) {
+      if (found.rfind(temp_prefix(name), 0) == 0) set_age(dir / found, age);
+    }
+  }
+  const auto destination = open_destination(dir / "m");
+  ASSERT_TRUE(destination);
+  const auto dead = dead_leftovers(*destination, system_seams(), {});
+  ASSERT_THAT(dead, SizeIs(3));
+  EXPECT_EQ(dead[0].name.rfind(temp_prefix("b"), 0), 0U);
+  EXPECT_EQ(dead[1].name.rfind(temp_prefix("c"), 0), 0U);
+  EXPECT_EQ(dead[2].name.rfind(temp_prefix("a"), 0), 0U);
+  EXPECT_GE(dead[0].usage.bytes, 20 * kChunk);  // in full, as it was reserved
+  // Another run is quicker with one of them.
+  fs::rename(dir / dead[1].name, dir / "taken");
+  EXPECT_TRUE(remove_leftover(*destination, dead[0]));
+  EXPECT_FALSE(remove_leftover(*destination, dead[1]));
+  EXPECT_TRUE(remove_leftover(*destination, dead[2]));
+  EXPECT_THAT(leftovers(dir.path()), ::testing::ElementsAre(live_name));
+  EXPECT_TRUE(fs::exists(dir / "taken/big"));
+}
+
+// What is linked from a published model gives nothing back.
+TEST(Resume, SharedFilesAreNotCountedAsSpaceToBeHad) {
+  const TempDir dir;
+  ASSERT_TRUE(stage(dir / "m", Model().add("a", 4 << 20).add("b", 5000)));
+  kill_after(dir / "m", Model().add("a", 4 << 20).add("b", 6000, "\"2\""), Step::kPrepare);
+  const auto destination = open_destination(dir / "n");
+  ASSERT_TRUE(destination);
+  const auto dead = dead_leftovers(*destination, system_seams(), {});
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_LT(dead[0].usage.bytes, 1U << 20);
 }
 
 TEST(Resume, ALiveRunsDirectoryIsLeftAloneEvenWhereLocksLie) {  // C2
