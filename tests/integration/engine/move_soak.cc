@@ -247,14 +247,16 @@ int soak(int argc, char** argv) {
   const move::MoveJob job{listing, layout, assignment, holders[rank], downloads, true};
   std::uint64_t done = 0;
   const bool cancels = rank == static_cast<int>(setting("cancel_rank", -1));
+  const double cancel_all = setting("cancel_all_after", 0);  // seconds; 0: never
   const auto outcome = [&] {
-    move::Mover mover(**fabric, job, disk, std::move(fetcher), options, clock,
-                      [&](std::uint64_t bytes) -> Status {
-                        done = bytes;
-                        if (cancels && bytes > needed / 2)
-                          return fail(ExitCode::kStopped, "cancelled");
-                        return {};
-                      });
+    move::Mover mover(
+        **fabric, job, disk, std::move(fetcher), options, clock,
+        [&](std::uint64_t bytes) -> Status {
+          done = bytes;
+          if ((cancels && bytes > needed / 2) || (cancel_all > 0 && clock.now() > cancel_all))
+            return fail(ExitCode::kStopped, "cancelled");
+          return {};
+        });
     return mover.run();
   }();
 
