@@ -108,6 +108,11 @@ class StagingDirectory final : public Staging {
     return {};
   }
 
+  const std::vector<ProvenExtent>& recorded(std::uint32_t object) const override {
+    const Item& item = state_.items[object];
+    return item.held() ? item.record->extents : item.proven;
+  }
+
   Status seal(const std::vector<std::vector<ProvenExtent>>& extents) override {
     if (!prepared_ || state_.sealed) return out_of_order("seal");
     if (state_.published) return {};

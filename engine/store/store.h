@@ -93,6 +93,10 @@ class Staging {
   virtual Status read(std::uint32_t object, std::uint64_t offset, std::uint64_t length,
                       std::byte* target) = 0;
 
+  // What is on record of the bytes of an object that was here before: a held one's by its manifest,
+  // a partial one's by the journal; in order of offset. Any thread, after prepare().
+  virtual const std::vector<ProvenExtent>& recorded(std::uint32_t object) const = 0;
+
   // After the last write's callback: lengths set, fsync of files and directories, manifest written.
   // `extents[object]` must cover the object without gap or overlap, in order of offset, proven ones
   // included; may be empty for held objects (the old manifest's are kept) and empty files.

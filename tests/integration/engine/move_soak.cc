@@ -118,6 +118,7 @@ class SlowDisk : public store::Staging {
     for (std::uint64_t i = 0; i < length; ++i) target[i] = expected(object, offset + i);
     return {};
   }
+  const std::vector<store::ProvenExtent>& recorded(std::uint32_t) const override { return none_; }
   Status seal(const std::vector<std::vector<store::ProvenExtent>>&) override { return {}; }
   Status publish() override { return {}; }
   Status save(const std::string&, const std::string&) override { return {}; }
@@ -130,6 +131,7 @@ class SlowDisk : public store::Staging {
  private:
   std::uint64_t fail_after_;
   std::atomic<std::uint64_t> bytes_ = 0;
+  std::vector<store::ProvenExtent> none_;
   Delayed delayed_;
 };
 
