@@ -45,6 +45,7 @@ class Run {
  private:
   Status list_here();
   Status presence_here();
+  void drop_other_versions();
   Status verify_store();
   Status verify_disk();
   Status tick(std::uint64_t done);

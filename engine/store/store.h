@@ -49,8 +49,9 @@ struct StagingOptions {
 
 // What this rank already has of a listing; index = object.
 struct Presence {
-  bool published = false;  // DEST exists, is valid, and is exactly this model
-  std::vector<bool> held;  // whole file, according to a valid manifest
+  bool published = false;           // DEST exists, is valid, and is exactly this model
+  std::vector<bool> held;           // whole file, according to a valid manifest
+  std::vector<bool> other_version;  // held by its size alone: staged under another ETag
   std::vector<std::vector<ProvenExtent>> partial;  // from an adopted journal, re-read and verified
 };
 
@@ -74,6 +75,10 @@ class Staging {
   // `listing` must outlive the Staging. Errors: kDestination (a name the file system cannot hold).
   virtual Result<Presence> presence(const plan::Listing& listing) = 0;
   Result<Presence> presence(plan::Listing&&) = delete;
+
+  // Counts a held object as one that is not: its bytes will be written. Between presence() and
+  // check_space().
+  virtual void forget(std::uint32_t object) = 0;
 
   // Does what is not held fit? `bytes_needed` and `files_needed` count every file that is not held,
   // partial ones in full: adopted partial data counts as free. Errors: kDestination, naming the

@@ -83,5 +83,49 @@ class Resent(HeldTest):
         self.assertStaged(self.files, self.dir / "dest-1")
 
 
+class BySize(HeldTest):
+    """--compare size: the same sizes, other bytes and another ETag."""
+
+    def change(self, *names):
+        for name in names:
+            self.files[name] = bytes(byte ^ 1 for byte in self.files[name])
+            (self.source / name).write_bytes(self.files[name])
+
+    def test_the_next_run_without_it_fetches_the_new_version(self):
+        self.assertEqual(self.stage(), 0, self.output)
+        old = dict(self.files)
+        self.change(LARGE)
+        self.files[SMALL] += b"longer"
+        (self.source / SMALL).write_bytes(self.files[SMALL])
+        self.assertEqual(self.stage("--compare", "size"), 0, self.output)
+        self.assertStaged({**self.files, LARGE: old[LARGE]})
+        self.assertEqual(self.downloaded(), len(self.files[SMALL]))
+        self.assertEqual(self.stage(), 0, self.output)
+        self.assertStaged(self.files)
+
+    def test_an_old_version_is_not_sent_to_others(self):
+        self.assertEqual(self.stage(), 0, self.output)
+        self.change(LARGE, SMALL)
+        for time in ("first", "again"):
+            with self.subTest(time):
+                self.assertEqual(self.stage("--compare", "size", ranks=2), 0, self.output)
+                for dest in (self.dest, self.dir / "dest-1"):
+                    self.assertStaged(self.files, dest)
+        self.assertEqual(self.stage(ranks=2), 0, self.output)
+        self.assertEqual(self.downloaded(), 0)
+
+    def test_what_all_have_stays(self):
+        self.assertEqual(self.stage(ranks=2), 0, self.output)
+        old = dict(self.files)
+        self.change(LARGE)
+        self.assertEqual(self.stage("--compare", "size", ranks=2), 0, self.output)
+        self.assertEqual(self.downloaded(), 0)
+        for dest in (self.dest, self.dir / "dest-1"):
+            self.assertStaged(old, dest)
+        self.assertEqual(self.stage(ranks=2), 0, self.output)
+        for dest in (self.dest, self.dir / "dest-1"):
+            self.assertStaged(self.files, dest)
+
+
 if __name__ == "__main__":
     unittest.main()

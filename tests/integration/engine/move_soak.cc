@@ -96,6 +96,7 @@ class SlowDisk : public store::Staging {
   SlowDisk(int rank, double rate, std::uint64_t fail_after)
       : fail_after_(fail_after), delayed_(2, rate, setting("jitter", 1), rank + 100) {}
   Result<store::Presence> presence(const plan::Listing&) override { return store::Presence{}; }
+  void forget(std::uint32_t) override {}
   Status check_space(std::uint64_t, std::uint64_t) override { return {}; }
   Status prepare() override { return {}; }
   void write(store::Write write) override {
