@@ -17,6 +17,7 @@
 #include "engine/move/digests.h"
 #include "engine/plan/names.h"
 #include "engine/plan/pack.h"
+#include "engine/plan/sizes.h"
 #include "engine/signals.h"
 #include "stage_model/units.h"
 
@@ -55,6 +56,7 @@ Status Run::list_here() {
   listing_ = std::move(*found);
   if (auto ok = plan::apply_filter(options_.filter, listing_); !ok) return ok;
   if (auto ok = plan::check_names(listing_, options_.destination); !ok) return ok;
+  if (auto ok = plan::check_sizes(listing_); !ok) return ok;
   if (options_.save_file_list.empty()) return {};
   std::ofstream file(options_.save_file_list, std::ios::binary | std::ios::trunc);
   file << plan::write_name_list(listing_);
@@ -156,6 +158,25 @@ void Run::drop_other_versions() {
   }
 }
 
+// ---- space
+
+std::uint64_t Run::needed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < listing_.objects.size(); ++i) {
+    if (!presence_.held[i]) bytes += listing_.objects[i].size;
+  }
+  return bytes;
+}
+
+Run::Outcome Run::space() {
+  Status mine;
+  if (!presence_.published) {
+    const auto files = std::count(presence_.held.begin(), presence_.held.end(), false);
+    mine = staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
+  }
+  return fabric_.agree(mine, "the free space");
+}
+
 // ---- plan
 
 namespace {
@@ -236,23 +257,6 @@ void Run::print_plan() const {
     fmt::print("balance: largest shard is {:.3f} of the mean\n",
                static_cast<double>(sum.shard_max) / mean);
   }
-}
-
-std::uint64_t Run::needed_bytes() const {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < listing_.objects.size(); ++i) {
-    if (!presence_.held[i]) bytes += listing_.objects[i].size;
-  }
-  return bytes;
-}
-
-Run::Outcome Run::space() {
-  Status mine;
-  if (!presence_.published) {
-    const auto files = std::count(presence_.held.begin(), presence_.held.end(), false);
-    mine = staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
-  }
-  return fabric_.agree(mine, "the free space");
 }
 
 // ---- move
