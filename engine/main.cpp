@@ -25,14 +25,14 @@ int say(const Error& error, const std::string& node, report::StatusChannel& stat
 Run::Outcome stage(Run& run) {
   return run.list()
       .and_then([&] { return run.presence(); })
+      .and_then([&] { return run.dry_run() ? Run::Outcome() : run.space(); })
       .and_then([&] { return run.plan(); })
       .and_then([&]() -> Run::Outcome {
         if (run.dry_run()) {
           run.print_plan();
           return {};
         }
-        return run.space()
-            .and_then([&] { return run.move(); })
+        return run.move()
             .and_then([&] { return run.verify(); })
             .and_then([&] { return run.publish(); })
             .map([&] { run.report(); });

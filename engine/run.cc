@@ -17,6 +17,7 @@
 #include "engine/move/digests.h"
 #include "engine/plan/names.h"
 #include "engine/plan/pack.h"
+#include "engine/plan/sizes.h"
 #include "engine/signals.h"
 #include "stage_model/units.h"
 
@@ -55,6 +56,7 @@ Status Run::list_here() {
   listing_ = std::move(*found);
   if (auto ok = plan::apply_filter(options_.filter, listing_); !ok) return ok;
   if (auto ok = plan::check_names(listing_, options_.destination); !ok) return ok;
+  if (auto ok = plan::check_sizes(listing_); !ok) return ok;
   if (options_.save_file_list.empty()) return {};
   std::ofstream file(options_.save_file_list, std::ios::binary | std::ios::trunc);
   file << plan::write_name_list(listing_);
@@ -97,6 +99,21 @@ Run::Outcome Run::list() {
 
 // ---- presence
 
+namespace {
+
+std::vector<plan::Bits> split(const std::vector<std::uint64_t>& words, std::size_t ranks,
+                              std::size_t size) {
+  std::vector<plan::Bits> all(ranks, plan::Bits(size));
+  const std::size_t each = all.empty() ? 0 : all[0].words().size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(rank * each), each,
+                all[rank].words().begin());
+  }
+  return all;
+}
+
+}  // namespace
+
 Status Run::presence_here() {
   auto staging = store::open_staging(options_.destination, options_.staging);
   if (!staging) return tl::unexpected(staging.error());
@@ -113,24 +130,56 @@ Status Run::presence_here() {
 Run::Outcome Run::presence() {
   status_.stage("presence");
   plan_span_.start(clock_.now());
-  return fabric_.agree(in_background("what this node holds", [this] { return presence_here(); }),
-                       "what the nodes hold");
+  auto outcome =
+      fabric_.agree(in_background("what this node holds", [this] { return presence_here(); }),
+                    "what the nodes hold");
+  if (outcome && options_.staging.compare == store::Compare::kSize) drop_other_versions();
+  return outcome;
+}
+
+// A version that the store no longer lists is trusted where every node has one. Where a node lacks
+// the object all get the listed one: the holders may have different versions, and what they sent
+// would be mixed in one file, under an ETag that is none of theirs.
+void Run::drop_other_versions() {
+  const std::size_t objects = listing_.objects.size();
+  plan::Bits mine(objects);
+  for (std::size_t i = 0; i < objects; ++i) {
+    if (presence_.held[i]) mine.set(i);
+  }
+  const auto held =
+      split(fabric_.gather_all(mine.words(), "what the nodes hold"), fabric_.size(), objects);
+  for (std::size_t i = 0; i < objects; ++i) {
+    if (!presence_.other_version[i] ||
+        std::all_of(held.begin(), held.end(), [i](const plan::Bits& rank) { return rank.test(i); }))
+      continue;
+    staging_->forget(static_cast<std::uint32_t>(i));
+    presence_.held[i] = false;
+    presence_.published = false;
+  }
+}
+
+// ---- space
+
+std::uint64_t Run::needed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < listing_.objects.size(); ++i) {
+    if (!presence_.held[i]) bytes += listing_.objects[i].size;
+  }
+  return bytes;
+}
+
+Run::Outcome Run::space() {
+  Status mine;
+  if (!presence_.published) {
+    const auto files = std::count(presence_.held.begin(), presence_.held.end(), false);
+    mine = staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
+  }
+  return fabric_.agree(mine, "the free space");
 }
 
 // ---- plan
 
 namespace {
-
-std::vector<plan::Bits> split(const std::vector<std::uint64_t>& words, std::size_t ranks,
-                              std::size_t size) {
-  std::vector<plan::Bits> all(ranks, plan::Bits(size));
-  const std::size_t each = all.empty() ? 0 : all[0].words().size();
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(rank * each), each,
-                all[rank].words().begin());
-  }
-  return all;
-}
 
 // Is the extent on disk, as this rank's adopted journal proves?
 const store::ProvenExtent* find_proven(const std::vector<store::ProvenExtent>& proven,
@@ -208,23 +257,6 @@ void Run::print_plan() const {
     fmt::print("balance: largest shard is {:.3f} of the mean\n",
                static_cast<double>(sum.shard_max) / mean);
   }
-}
-
-std::uint64_t Run::needed_bytes() const {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < listing_.objects.size(); ++i) {
-    if (!presence_.held[i]) bytes += listing_.objects[i].size;
-  }
-  return bytes;
-}
-
-Run::Outcome Run::space() {
-  Status mine;
-  if (!presence_.published) {
-    const auto files = std::count(presence_.held.begin(), presence_.held.end(), false);
-    mine = staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
-  }
-  return fabric_.agree(mine, "the free space");
 }
 
 // ---- move

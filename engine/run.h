@@ -30,8 +30,8 @@ class Run {
 
   Outcome list();      // rank 0 asks the source, everyone gets the list
   Outcome presence();  // what each rank holds already
+  Outcome space();     // does it fit everywhere: before the plan, which is as large as the model
   Outcome plan();      // chunks and who downloads them
-  Outcome space();     // does it fit everywhere
   Outcome move();      // download, broadcast, write, verify: all at once
   Outcome verify();    // --verify store | disk
   Outcome publish();   // everywhere or nowhere
@@ -45,6 +45,7 @@ class Run {
  private:
   Status list_here();
   Status presence_here();
+  void drop_other_versions();
   Status verify_store();
   Status verify_disk();
   Status tick(std::uint64_t done);

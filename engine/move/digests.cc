@@ -91,7 +91,8 @@ Error store_hash_error(const plan::Object& object) {
 }
 
 Status check_store_hashes(const plan::Listing& listing, const plan::Layout& layout,
-                          const plan::Chunk& chunk, const std::byte* buffer) {
+                          const plan::Chunk& chunk, const std::byte* buffer,
+                          Error (*error)(const plan::Object&)) {
   for (std::uint32_t i = 0; i < chunk.extent_count; ++i) {
     const plan::Extent& extent = layout.extents[chunk.first_extent + i];
     const plan::Object& object = listing.objects[extent.object];
@@ -99,7 +100,7 @@ Status check_store_hashes(const plan::Listing& listing, const plan::Layout& layo
     const auto hasher = make_store_hasher(object);
     if (hasher == nullptr) continue;
     hasher->update(buffer + extent.at, extent.length);
-    if (hasher->finish() != object.hash.bytes) return tl::unexpected(store_hash_error(object));
+    if (hasher->finish() != object.hash.bytes) return tl::unexpected(error(object));
   }
   return {};
 }

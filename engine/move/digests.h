@@ -31,9 +31,11 @@ class StoreHasher {
 // Null for a kind that we cannot compute: the caller skips the check.
 std::unique_ptr<StoreHasher> make_store_hasher(const plan::Object& object);
 
-// Compares the store's hash of each object that lies whole in this chunk. Errors: kIntegrity.
-Status check_store_hashes(const plan::Listing& listing, const plan::Layout& layout,
-                          const plan::Chunk& chunk, const std::byte* buffer);
+// Compares the store's hash of each object that lies whole in this chunk; `error` says what it
+// means that one does not have it. Errors: kIntegrity.
 Error store_hash_error(const plan::Object& object);
+Status check_store_hashes(const plan::Listing& listing, const plan::Layout& layout,
+                          const plan::Chunk& chunk, const std::byte* buffer,
+                          Error (*error)(const plan::Object&) = store_hash_error);
 
 }  // namespace stage_model::move

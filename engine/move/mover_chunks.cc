@@ -7,6 +7,7 @@
 
 #include "engine/move/digests.h"
 #include "engine/move/mover.h"
+#include "engine/move/recorded.h"
 #include "engine/plan/names.h"
 
 namespace stage_model::move {
@@ -119,15 +120,22 @@ void Mover::hash(std::uint32_t chunk, const Work& work) {
   hashed.hashing = true;
   hashed.times.hash = clock_.now();
   stats_.verify.start(hashed.times.hash);
-  hashers_->post([this, chunk, buffer = work.buffer, fetched = work.owner && !on_disk(chunk)] {
+  hashers_->post([this, chunk, buffer = work.buffer, fetched = work.owner && !on_disk(chunk),
+                  held = work.owner && job_.held.test(chunk)] {
     const plan::Chunk& shape = job_.layout.chunks[chunk];
     Event event{Event::Kind::kHashed, chunk, {}, {}};
     if (options_.verify == Verify::kNone) {
       event.digests.resize(shape.extent_count);
     } else {
       event.digests = digest_extents(job_.layout, shape, buffer);
-      // The store's own hash is checked where the bytes came from the store.
+      // By the rank that brings the bytes in; for the others its word is enough.
       if (fetched) event.status = check_store_hashes(job_.listing, job_.layout, shape, buffer);
+      if (held) {
+        event.status =
+            check_recorded(job_.listing, job_.layout, shape, event.digests, staging_).and_then([&] {
+              return check_store_hashes(job_.listing, job_.layout, shape, buffer, rotten_error);
+            });
+      }
     }
     events_.push(std::move(event));
   });

@@ -81,9 +81,11 @@ class Preparation {
     if (::renameat(state_.adopted->dir.get(), name, temp_, name) != 0) {
       return failed(state_.shown(i), errno);
     }
-    // Should this run die as well, the next one finds it in our journal.
-    const int error =
-        state_.temp->journal->extents(i, object, item.held() ? item.record->extents : item.proven);
+    // Should this run die as well, the next one finds it in our journal, as what it was staged as.
+    plan::Object as_staged = object;
+    if (item.held()) as_staged.etag = item.record->etag;
+    const int error = state_.temp->journal->extents(
+        i, as_staged, item.held() ? item.record->extents : item.proven);
     if (error != 0) return failed(state_.shown(i), error);
     return {};
   }

@@ -91,8 +91,8 @@ class Publication {
 
   bool is_published(int dir) {
     const auto manifest = load_manifest(dir);
-    return manifest &&
-           is_exactly(dir, *manifest, *state_.listing, state_.options.compare, state_.threads());
+    const Compare compare = state_.forgot ? Compare::kEtag : state_.options.compare;
+    return manifest && is_exactly(dir, *manifest, *state_.listing, compare, state_.threads());
   }
 
   // Never onto something: a directory that appeared meanwhile makes it fail with EEXIST.

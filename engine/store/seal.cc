@@ -92,7 +92,9 @@ class Seal {
     }
     out.name = object.name;
     out.size = object.size;
-    out.etag = object.etag;
+    // Held by its size alone, it is what it was staged as: under the new ETag the old bytes would
+    // be current for ever.
+    out.etag = item.held() ? item.record->etag : object.etag;
     out.modified_ns = std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec;
     out.inode = st.st_ino;
     return {};

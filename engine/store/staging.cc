@@ -59,11 +59,21 @@ class StagingDirectory final : public Staging {
     to_come_ = bytes_to_transfer(state_);
     Presence presence;
     presence.published = state_.published;
-    for (const Item& item : state_.items) {
+    for (std::size_t i = 0; i < state_.items.size(); ++i) {
+      const Item& item = state_.items[i];
       presence.held.push_back(item.held());
+      presence.other_version.push_back(item.held() && item.record->etag != listing.objects[i].etag);
       presence.partial.push_back(item.proven);
     }
     return presence;
+  }
+
+  void forget(std::uint32_t object) override {
+    if (!state_.items[object].held()) return;
+    state_.items[object] = {};
+    state_.published = false;
+    state_.forgot = true;
+    to_come_ += state_.listing->objects[object].size;
   }
 
   Status check_space(std::uint64_t bytes_needed, std::uint64_t files_needed) override {
@@ -106,6 +116,11 @@ class StagingDirectory final : public Staging {
     if (error == EINVAL && direct) error = read_with(object, offset, length, target, false);
     if (error != 0) return disk_error("read", state_.shown(object), error);
     return {};
+  }
+
+  const std::vector<ProvenExtent>& recorded(std::uint32_t object) const override {
+    const Item& item = state_.items[object];
+    return item.held() ? item.record->extents : item.proven;
   }
 
   Status seal(const std::vector<std::vector<ProvenExtent>>& extents) override {

@@ -43,6 +43,7 @@ struct State {
   const plan::Listing* listing = nullptr;
   std::vector<Item> items;  // one per object
   bool published = false;   // DEST is exactly this model: nothing to do
+  bool forgot = false;      // a file of the right size is not enough for this run
   Fd dest_dir;              // DEST at presence; invalid: not there
   std::optional<Manifest> dest_manifest;
   std::list<Manifest::File> newer_records;  // of a DEST that appeared after presence

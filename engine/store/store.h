@@ -49,8 +49,9 @@ struct StagingOptions {
 
 // What this rank already has of a listing; index = object.
 struct Presence {
-  bool published = false;  // DEST exists, is valid, and is exactly this model
-  std::vector<bool> held;  // whole file, according to a valid manifest
+  bool published = false;           // DEST exists, is valid, and is exactly this model
+  std::vector<bool> held;           // whole file, according to a valid manifest
+  std::vector<bool> other_version;  // held by its size alone: staged under another ETag
   std::vector<std::vector<ProvenExtent>> partial;  // from an adopted journal, re-read and verified
 };
 
@@ -75,6 +76,10 @@ class Staging {
   virtual Result<Presence> presence(const plan::Listing& listing) = 0;
   Result<Presence> presence(plan::Listing&&) = delete;
 
+  // Counts a held object as one that is not: its bytes will be written. Between presence() and
+  // check_space().
+  virtual void forget(std::uint32_t object) = 0;
+
   // Does what is not held fit? `bytes_needed` and `files_needed` count every file that is not held,
   // partial ones in full: adopted partial data counts as free. Where it would fit without what
   // dead runs left for other destinations in the same directory, that is removed, the oldest first,
@@ -94,6 +99,10 @@ class Staging {
   // Write, and may be overwritten up to the next multiple of kAlignment.
   virtual Status read(std::uint32_t object, std::uint64_t offset, std::uint64_t length,
                       std::byte* target) = 0;
+
+  // What is on record of the bytes of an object that was here before: a held one's by its manifest,
+  // a partial one's by the journal; in order of offset. Any thread, after prepare().
+  virtual const std::vector<ProvenExtent>& recorded(std::uint32_t object) const = 0;
 
   // After the last write's callback: lengths set, fsync of files and directories, manifest written.
   // `extents[object]` must cover the object without gap or overlap, in order of offset, proven ones

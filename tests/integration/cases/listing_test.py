@@ -4,6 +4,7 @@
 import mmap
 import os
 import random
+import resource
 import shutil
 import tempfile
 import threading
@@ -139,6 +140,15 @@ class ListingTest(CaseTest):
         self.stage()
         self.refused(4, "6 TiB")
 
+    def test_what_does_not_fit_is_refused_before_it_is_planned(self):
+        """A plan of 4 PiB takes more memory than this."""
+        self.store.files = {"m/sparse": (4 << 50,)}
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_AS, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, hard))
+        self.stage()
+        self.refused(4, "not enough space for", "4 PiB needed")
+
     def test_a_whole_file_beyond_32_bits(self):
         size, piece = (1 << 32) + 5, 32 << 20
         marks = {at: b"<%d>" % at for at in (0, (1 << 31) - 5, (1 << 31) + piece, (1 << 32) - 7, size - 3)}
@@ -164,6 +174,13 @@ class ListingTest(CaseTest):
             self.store.files = {"m/a": (size,)}
             self.stage()
             self.refused(3, "object 'a' has no valid size in the server's list")
+
+    def test_sizes_that_no_disk_has(self):
+        for sizes, name in ((((1 << 64) - 1,), "m0"), ((1, (1 << 64) - 1), "m1"), ((1 << 60, 1 << 60), "m1")):
+            self.store.files = {f"m/m{i}": (size,) for i, size in enumerate(sizes)}
+            for options in ((), ("--dry-run",)):
+                self.stage(*options)
+                self.refused(3, f"object '{name}' has ", "more than 1 EiB cannot be staged")
 
 
 if __name__ == "__main__":

@@ -117,6 +117,7 @@ class SlowDisk : public store::Staging {
         hangs_(rank == static_cast<int>(setting("disk_hangs", -1))),
         delayed_(2, rate, setting("jitter", 1), rank + 100) {}
   Result<store::Presence> presence(const plan::Listing&) override { return store::Presence{}; }
+  void forget(std::uint32_t) override {}
   Status check_space(std::uint64_t, std::uint64_t) override { return {}; }
   Status prepare() override { return {}; }
   void write(store::Write write) override {
@@ -140,6 +141,7 @@ class SlowDisk : public store::Staging {
     for (std::uint64_t i = 0; i < length; ++i) target[i] = expected(object, offset + i);
     return {};
   }
+  const std::vector<store::ProvenExtent>& recorded(std::uint32_t) const override { return none_; }
   Status seal(const std::vector<std::vector<store::ProvenExtent>>&) override { return {}; }
   Status publish() override { return {}; }
   Status save(const std::string&, const std::string&) override { return {}; }
@@ -153,6 +155,7 @@ class SlowDisk : public store::Staging {
   std::uint64_t fail_after_;
   bool hangs_;
   std::atomic<std::uint64_t> bytes_ = 0;
+  std::vector<store::ProvenExtent> none_;
   Delayed delayed_;
 };
 

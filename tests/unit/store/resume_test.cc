@@ -63,9 +63,10 @@ void kill_during(const std::string& destination, const Model& model, int write) 
 
 enum class Step { kPrepare, kSeal };
 
-void kill_after(const std::string& destination, const Model& model, Step step) {
+void kill_after(const std::string& destination, const Model& model, Step step,
+                const StagingOptions& options = {}) {
   const int end = in_child([&] {
-    auto staging = open_staging(destination, {});
+    auto staging = open_staging(destination, options);
     auto presence = (*staging)->presence(model.listing);
     EXPECT_TRUE((*staging)->prepare());
     if (step == Step::kPrepare) ::raise(SIGKILL);
@@ -179,6 +180,17 @@ TEST(Resume, SizeAloneNeverJoinsTwoVersions) {
   StagingOptions options;
   options.compare = Compare::kSize;
   const auto outcome = stage(dir / "m", model("\"2\""), kChunk, options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  expect_model(dir / "m", model("\"2\""));
+}
+
+TEST(Resume, WhatWasHeldByItsSizeIsResumedAsWhatItIs) {
+  const TempDir dir;
+  kill_after(dir / "m", model(), Step::kSeal);
+  StagingOptions options;
+  options.compare = Compare::kSize;
+  kill_after(dir / "m", model("\"2\""), Step::kPrepare, options);
+  const auto outcome = stage(dir / "m", model("\"2\""));
   ASSERT_TRUE(outcome) << outcome.error().message;
   expect_model(dir / "m", model("\"2\""));
 }

@@ -167,6 +167,47 @@ TEST(Staging, CompareSaysWhatCounts) {
   EXPECT_EQ(presence(Compare::kEtag, other).held, (Held{false, false}));
 }
 
+// Else the run after it would find the old bytes current, for ever.
+TEST(Staging, WhatIsHeldByItsSizeKeepsItsETag) {
+  const TempDir dir;
+  const Model old = Model().add("a", 100'000).add("b", 2000);
+  ASSERT_TRUE(stage(dir / "m", old));
+  const Model next = Model().add("a", 100'000, "\"2\"").add("b", 3000, "\"2\"");
+  StagingOptions options;
+  options.compare = Compare::kSize;
+  const auto by_size = stage(dir / "m", next, 64 << 10, options);
+  ASSERT_TRUE(by_size) << by_size.error().message;
+  EXPECT_EQ(by_size->transferred, 3000U);
+  const auto after = stage(dir / "m", next);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(after->transferred, 100'000U);
+  expect_model(dir / "m", next);
+}
+
+TEST(Staging, WhatIsForgottenIsWritten) {
+  const TempDir dir;
+  ASSERT_TRUE(stage(dir / "m", Model().add("a", 1000).add("b", 2000)));
+  const Model next = Model().add("a", 1000, "\"2\"").add("b", 2000);
+  StagingOptions options;
+  options.compare = Compare::kSize;
+  auto staging = open_staging(dir / "m", options);
+  ASSERT_TRUE(staging);
+  auto presence = (*staging)->presence(next.listing);
+  ASSERT_TRUE(presence && presence->published);
+  EXPECT_EQ(presence->other_version, (std::vector<bool>{true, false}));
+  (*staging)->forget(0);
+  presence->published = presence->held[0] = false;
+  Extents extents;
+  std::uint64_t transferred = 0;
+  ASSERT_TRUE((*staging)->check_space(1000, 1) && (*staging)->prepare());
+  ASSERT_TRUE(write_missing(staging->get(), next, *presence, 64 << 10, &extents, &transferred));
+  ASSERT_TRUE((*staging)->seal(extents) && (*staging)->publish());
+  EXPECT_EQ(transferred, 1000U);
+  expect_model(dir / "m", next);
+  const auto again = stage(dir / "m", next);
+  EXPECT_TRUE(again && again->published_before);
+}
+
 TEST(Staging, AFileChangedByHandIsNotHeld) {
   const Model model = Model().add("a", 1000).add("b", 2000).add("c", 3000).add("d/e", 10);
   const auto held_after = [&](const std::function<void(const std::string&)>& harm) -> bool {
