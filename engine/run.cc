@@ -172,7 +172,9 @@ Run::Outcome Run::space() {
   Status mine;
   if (!presence_.published) {
     const auto files = std::count(presence_.held.begin(), presence_.held.end(), false);
-    mine = staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
+    mine = in_background("the free space", [&] {
+      return staging_->check_space(needed_bytes(), static_cast<std::uint64_t>(files));
+    });
   }
   return fabric_.agree(mine, "the free space");
 }
@@ -375,7 +377,7 @@ Status Run::verify_store() {
   for (std::size_t i = fabric_.rank(); i < listing_.objects.size(); i += fabric_.size()) {
     const plan::Object& object = listing_.objects[i];
     const auto hasher = move::make_store_hasher(object);
-    if (hasher == nullptr) continue;
+    if (hasher == nullptr || presence_.other_version[i]) continue;  // that version had another hash
     for (std::uint64_t at = 0; at < object.size; at += kPiece) {
       const std::uint64_t length = std::min(kPiece, object.size - at);
       if (auto ok = staging_->read(static_cast<std::uint32_t>(i), at, length, memory); !ok)

@@ -18,11 +18,11 @@ Status mark_job(const std::string& directory, const std::string& job) {
   return {};
 }
 
-bool is_marked(const std::string& directory, const std::string& job) {
+Mark look_for_mark(const std::string& directory, const std::string& job) {
   struct stat info = {};
   const std::string path = directory + "/" + job;
-  // Whatever else stands in the way, the step looks closer.
-  return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+  if (::lstat(path.c_str(), &info) == 0) return Mark::kThere;
+  return errno == ENOENT || errno == ENOTDIR ? Mark::kNone : Mark::kUnknown;
 }
 
 void unmark_job(const std::string& directory, const std::string& job) {

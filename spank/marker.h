@@ -11,7 +11,8 @@ namespace stage_model::spank {
 
 // DIRECTORY/JOB, 0700, root's. There already: fine. Errors: kDestination.
 Status mark_job(const std::string& directory, const std::string& job);
-bool is_marked(const std::string& directory, const std::string& job);
+enum class Mark { kNone, kThere, kUnknown };  // kUnknown: the place cannot be looked at
+Mark look_for_mark(const std::string& directory, const std::string& job);
 void unmark_job(const std::string& directory, const std::string& job);
 
 }  // namespace stage_model::spank

@@ -34,8 +34,11 @@ void Step::load(Slurm& slurm) {
   if (!job) return;
   // sbatch --export=NONE hides from a step that its job asked, so the node has to tell. A site
   // whose own scripts stage (prolog=off) makes no mark.
-  asked = asked || (arguments_.prolog && is_marked(arguments_.jobs_dir, std::to_string(*job)));
-  if (!asked && arguments_.prolog) return;
+  if (!asked && arguments_.prolog) {
+    const Mark mark = look_for_mark(arguments_.jobs_dir, std::to_string(*job));
+    if (mark == Mark::kNone) return;
+    asked = mark == Mark::kThere;  // else a record has to tell
+  }
   const auto config = config_on_node(arguments_);
   if (!config && !asked) return;  // nothing of ours to do, and not this job's business
   // Without a usable file the prolog wrote its record to the default place.

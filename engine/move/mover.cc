@@ -18,6 +18,7 @@ Mover::Mover(cast::Fabric& fabric, const MoveJob& job, store::Staging& staging,
       alone_(fabric.size() == 1),
       only_downloads_(options.schedule == Schedule::kStaged && !alone_),
       window_(std::min(options.downloading, options.download_buffers)),
+      read_window_(options.download_buffers),
       digests_(job.layout.extents.size()) {
   const auto me = static_cast<std::size_t>(fabric_.rank());
   for (std::size_t rank = 0; rank < job_.assignment.shards.size(); ++rank) {
@@ -76,8 +77,9 @@ bool Mover::finished() const {
 bool Mover::step() {
   bool did = handle_events();
   if (control_) {
-    did |= control_->poll(
+    const bool heard = control_->poll(
         [this](int from, cast::Message message) { on_message(from, std::move(message)); });
+    did |= heard && !over_since_;  // that the others end too is no progress of ours
   }
   did |= ask_for_work();
   did |= start_chunks();

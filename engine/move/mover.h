@@ -135,6 +135,7 @@ class Mover {
   void over();
   void asked_to_stop(const Error& error);
   void watch();
+  Error last_word() const;
   bool source_moves();
   void tell_alive();
   void leave();
@@ -170,7 +171,8 @@ class Mover {
   std::deque<std::uint32_t> ready_;               // ours in memory, not announced yet
   std::size_t announced_ = 0;                     // ours announced, their broadcasts not done
   Nap nap_;                                       // between two looks at the broadcasts in flight
-  FetchWindow window_;
+  FetchWindow window_;                            // of downloads
+  FetchWindow read_window_;   // of what is resent from disk, which is far faster
   std::size_t fetching_ = 0;  // chunks being fetched or read
   std::uint32_t asked_ = 0;   // chunks asked for, not answered
   bool no_more_ = false;      // rank 0 has no more work for us

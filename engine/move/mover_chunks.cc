@@ -38,8 +38,11 @@ bool Mover::ask_for_work() {
 bool Mover::start_chunks() {
   bool did = false;
   const std::size_t room = window_.chunks(options_.chunk_size);
-  while (!failed_here_ && !stopped_ && !download_->empty() && fetching_ < room) {
-    if (!to_read_.empty() && !only_downloads_) {
+  const std::size_t room_to_read = read_window_.chunks(options_.chunk_size);
+  while (!failed_here_ && !stopped_ && !download_->empty()) {
+    const bool read = !to_read_.empty() && !only_downloads_;
+    if (fetching_ >= (read ? room_to_read : room)) break;
+    if (read) {
       start_read(to_read_.front());
       to_read_.pop_front();
     } else if (!granted_.empty()) {
@@ -106,7 +109,8 @@ void Mover::on_fetched(Event& event) {
     trace(report::Trace::Stage::kGet, event.chunk, work.times.get);
     stats_.download.stop(clock_.now(), job_.layout.chunks[event.chunk].bytes);
   }
-  window_.fetched(work.times.get, clock_.now(), job_.layout.chunks[event.chunk].bytes);
+  FetchWindow& window = on_disk(event.chunk) ? read_window_ : window_;
+  window.fetched(work.times.get, clock_.now(), job_.layout.chunks[event.chunk].bytes);
   if (failed_here_ || stopped_) {
     download_->release(work.buffer);
     work_.erase(event.chunk);
@@ -133,7 +137,7 @@ void Mover::hash(std::uint32_t chunk, const Work& work) {
       if (held) {
         event.status =
             check_recorded(job_.listing, job_.layout, shape, event.digests, staging_).and_then([&] {
-              return check_store_hashes(job_.listing, job_.layout, shape, buffer, rotten_error);
+              return check_store_hashes(job_.listing, job_.layout, shape, buffer, held_error);
             });
       }
     }

@@ -127,8 +127,16 @@ void Mover::watch() {
                fmt::format("nothing moved on this node for {:.0f} s ({} of {} chunks broadcast)",
                            quiet, posted_, to_move_)});
   } else if (quiet > options_.stall_timeout_s + std::min(kLastWord, options_.stall_timeout_s)) {
-    fabric_.hard_stop(failed_here_ ? *failed_here_ : stopped_->error);
+    fabric_.hard_stop(last_word());
   }
+}
+
+// Another node's failure is named as that, since all that is seen of it may be this.
+Error Mover::last_word() const {
+  if (failed_here_) return *failed_here_;
+  return {stopped_->error.code,
+          fmt::format("{} failed ({}), and this node's disk or source did not come back meanwhile",
+                      stopped_->node, stopped_->error.message)};
 }
 
 // A stop that is asked for (cancel, deadline) while this rank ends already, and does not get there.
@@ -136,7 +144,7 @@ void Mover::asked_to_stop(const Error& error) {
   if (!over_since_) {
     fail_here(error);
   } else if (clock_.now() - *over_since_ > kOrderlyEnd) {
-    fabric_.hard_stop(failed_here_ ? *failed_here_ : stopped_->error);
+    fabric_.hard_stop(last_word());
   }
 }
 

@@ -8,11 +8,24 @@
 
 namespace stage_model::move {
 
+namespace {
+
 Error rotten_error(const plan::Object& object) {
   return {
       ExitCode::kIntegrity,
       fmt::format("this node's disk gives back other bytes of {} than were staged to it: remove "
                   "the destination on this node, or stage once more with --compare none",
+                  plan::printable(object.name))};
+}
+
+}  // namespace
+
+// An earlier run cannot have compared it if the file was in several chunks then.
+Error held_error(const plan::Object& object) {
+  return {
+      ExitCode::kIntegrity,
+      fmt::format("{} as this node holds it does not have the store's hash: this node's disk is at "
+                  "fault, or the store's bytes or hash are. Stage once more with --compare none",
                   plan::printable(object.name))};
 }
 

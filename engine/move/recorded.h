@@ -17,6 +17,7 @@ namespace stage_model::move {
 Status check_recorded(const plan::Listing& listing, const plan::Layout& layout,
                       const plan::Chunk& chunk, const std::vector<store::Digest>& digests,
                       const store::Staging& staging);
-Error rotten_error(const plan::Object& object);
+// Of a file that is here and does not have the store's hash.
+Error held_error(const plan::Object& object);
 
 }  // namespace stage_model::move

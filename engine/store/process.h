@@ -1,5 +1,6 @@
-// Who owns a temporary directory, and is that process still there? Not by locks alone: flock lies on
-// some network file systems and dies with nobody on others (leftovers.cc asks it where it does not).
+// Who owns a temporary directory, and is that process still there? Not by locks alone: flock lies
+// on some network file systems and dies with nobody on others (leftovers.cc asks it where it does
+// not).
 #pragma once
 
 #include <cstdint>

@@ -121,28 +121,55 @@ Status check_free(const State& state, std::uint64_t bytes_needed, std::uint64_t 
   return {};
 }
 
-Status make_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed) {
-  if (state.published) return {};
-  const auto before = look_at_disk(state.destination);
-  if (!before) return tl::unexpected(before.error());
-  std::string lack = lacking(state, *before, bytes_needed, files_needed);
-  if (lack.empty()) return {};
-  const std::vector<Leftover> dead =
+namespace {
+
+struct Room {
+  Free free;
+  std::string lack;            // "": it fits as things are
+  std::vector<Leftover> dead;  // without them it fits
+};
+
+Result<Room> look_for_room(const State& state, std::uint64_t bytes_needed,
+                           std::uint64_t files_needed) {
+  Room room;
+  const auto free = look_at_disk(state.destination);
+  if (!free) return tl::unexpected(free.error());
+  room.free = *free;
+  room.lack = lacking(state, *free, bytes_needed, files_needed);
+  if (room.lack.empty()) return room;
+  room.dead =
       dead_leftovers(state.destination, state.seams, state.temp ? state.temp->name : std::string());
   Usage all;
-  for (const Leftover& leftover : dead) all = all + leftover.usage;
-  // Nobody loses what would not help.
-  if (!lacking(state, *before + all, bytes_needed, files_needed).empty()) {
-    return fail(ExitCode::kDestination, std::move(lack));
+  for (const Leftover& leftover : room.dead) all = all + leftover.usage;
+  if (!lacking(state, *free + all, bytes_needed, files_needed).empty()) {
+    return fail(ExitCode::kDestination, std::move(room.lack));
   }
+  return room;
+}
+
+}  // namespace
+
+Status check_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed) {
+  if (state.published) return {};
+  const auto room = look_for_room(state, bytes_needed, files_needed);
+  if (!room) return tl::unexpected(room.error());
+  return {};
+}
+
+Status make_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed) {
+  if (state.published) return {};
+  // Nobody loses what would not help.
+  auto room = look_for_room(state, bytes_needed, files_needed);
+  if (!room) return tl::unexpected(room.error());
+  std::string& lack = room->lack;
   Usage removed;
-  for (const Leftover& leftover : dead) {
+  for (const Leftover& leftover : room->dead) {
     if (!remove_leftover(state.destination, leftover)) continue;
     removed = removed + leftover.usage;
     auto free = look_at_disk(state.destination);
     if (!free) return tl::unexpected(free.error());
     // Some file systems (xfs) free in the background, and count it only then.
-    const Free promised = *before + removed;
+    const Free promised = room->free + removed;
     free->bytes = std::max(free->bytes, promised.bytes);
     free->inodes = std::max(free->inodes, promised.inodes);
     lack = lacking(state, *free, bytes_needed, files_needed);

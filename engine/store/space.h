@@ -11,7 +11,10 @@ namespace stage_model::store {
 // Does it fit as things are?
 Status check_free(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed);
 
-// As Staging::check_space: what stopped runs left goes before a run is refused.
+// As Staging::check_space: does it fit, perhaps without what stopped runs left?
+Status check_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed);
+
+// Removes of that what has to go, once it is known that all nodes have the room.
 Status make_room(const State& state, std::uint64_t bytes_needed, std::uint64_t files_needed);
 
 // ENOSPC or EDQUOT at `shown`: what is free where, and what is still to come. Others: disk_error.

@@ -78,12 +78,16 @@ class StagingDirectory final : public Staging {
 
   Status check_space(std::uint64_t bytes_needed, std::uint64_t files_needed) override {
     if (state_.listing == nullptr) return out_of_order("check_space");
-    return make_room(state_, bytes_needed, files_needed);
+    room_ = {bytes_needed, files_needed};
+    return check_room(state_, bytes_needed, files_needed);
   }
 
   Status prepare() override {
     if (state_.listing == nullptr || prepared_) return out_of_order("prepare");
     if (!state_.published) {
+      if (room_) {
+        if (Status status = make_room(state_, room_->bytes, room_->files); !status) return status;
+      }
       if (Status status = fill_temp_directory(&state_); !status) return status;
       journaled_ = bytes_to_transfer(state_) != total_bytes() || journaled_;
       WriterPool::Options options;
@@ -250,6 +254,10 @@ class StagingDirectory final : public Staging {
   FileTable files_;
   std::unique_ptr<WriterPool> pool_;
   std::uint64_t to_come_ = 0;
+  struct Needed {
+    std::uint64_t bytes, files;
+  };
+  std::optional<Needed> room_;  // what check_space() found to fit
   std::atomic<bool> journaled_{false};
   bool prepared_ = false;
 };

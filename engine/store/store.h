@@ -81,14 +81,15 @@ class Staging {
   virtual void forget(std::uint32_t object) = 0;
 
   // Does what is not held fit? `bytes_needed` and `files_needed` count every file that is not held,
-  // partial ones in full: adopted partial data counts as free. Where it would fit without what
-  // dead runs left for other destinations in the same directory, that is removed, the oldest first,
+  // partial ones in full: adopted partial data counts as free, and so does what dead runs left for
+  // other destinations in the same directory: prepare() removes it if it has to, the oldest first,
   // and a line on stderr says so. Errors: kDestination, naming the path, what is needed and what is
   // free.
   virtual Status check_space(std::uint64_t bytes_needed, std::uint64_t files_needed) = 0;
 
-  // Creates the temporary directory, all directories and files, and reserves their space where the
-  // file system can; hard-links the held ones in. Does nothing if published.
+  // Makes the room that check_space() found, creates the temporary directory, all directories and
+  // files, and reserves their space where the file system can; hard-links the held ones in. Does
+  // nothing if published.
   virtual Status prepare() = 0;
 
   // Queues; never blocks. Any thread, after prepare(). Not for held objects.

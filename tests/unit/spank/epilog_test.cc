@@ -39,7 +39,7 @@ TEST_F(EpilogTest, KeepAlwaysRemovesTheRecordOnly) {
   configure("");
   ASSERT_TRUE(mark_job(arguments.jobs_dir, "7"));
   run_epilog(slurm, arguments);
-  EXPECT_FALSE(is_marked(arguments.jobs_dir, "7"));
+  EXPECT_EQ(look_for_mark(arguments.jobs_dir, "7"), Mark::kNone);
   EXPECT_FALSE(record_is_there());
   EXPECT_TRUE(model_is_there());
 }

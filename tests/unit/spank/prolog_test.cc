@@ -115,7 +115,7 @@ TEST_F(PrologTest, PendingIsThereBeforeTheLauncher) {
   run();
   EXPECT_THAT(slurp(base + "/record.seen"), HasSubstr("state = \"pending\""));
   EXPECT_THAT(slurp(base + "/record.seen"), HasSubstr("/alice/m-"));
-  EXPECT_TRUE(is_marked(arguments.jobs_dir, "7"));
+  EXPECT_EQ(look_for_mark(arguments.jobs_dir, "7"), Mark::kThere);
 }
 
 TEST_F(PrologTest, DeadlineStaysBelowSlurms) {

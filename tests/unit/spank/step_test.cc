@@ -144,6 +144,18 @@ TEST_F(StepTest, AMarkedJobIsHeldBackWithoutARecord) {
   EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("no model was staged on this node")));
 }
 
+// A fault of the node's is no reason to refuse the jobs that never asked; those that did have
+// records.
+TEST_F(StepTest, WhereMarksCannotBeReadARecordTells) {
+  std::filesystem::remove_all(arguments.jobs_dir);
+  ASSERT_EQ(::symlink(arguments.jobs_dir.c_str(), arguments.jobs_dir.c_str()), 0);  // ELOOP
+  EXPECT_EQ(run(), 0);
+  EXPECT_THAT(slurm.told, IsEmpty());
+  record.state = RecordState::kPending;
+  ASSERT_TRUE(write_record(state, "7", record));
+  EXPECT_NE(run(), 0);
+}
+
 TEST_F(StepTest, SecretsLeaveTheEnvironment) {
   save();
   slurm.environment["SLURM_SPANK_STAGE_MODEL_CRED_AZURE_STORAGE_KEY"] = "k";
