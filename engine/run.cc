@@ -197,10 +197,13 @@ const store::ProvenExtent* find_proven(const std::vector<store::ProvenExtent>& p
 void Run::choose_sizes() {
   std::uint64_t total = 0;
   for (const plan::Object& object : listing_.objects) total += object.size;
-  if (options_.chunk_size == 0) {
-    options_.chunk_size = plan::default_chunk_size(
-        total, std::min<std::size_t>(fabric_.size(), plan::kMaxDownloaders));
-  }
+  if (options_.chunk_size != 0) return;
+  const std::uint64_t best =
+      plan::default_chunk_size(total, std::min<std::size_t>(fabric_.size(), plan::kMaxDownloaders));
+  std::vector<double> longest{static_cast<double>(presence_.longest_piece)};
+  fabric_.reduce(longest, MPI_MAX, "what the nodes hold");
+  options_.chunk_size =
+      plan::chunk_size_as_before(best, static_cast<std::uint64_t>(longest.front()));
 }
 
 Run::Outcome Run::plan() {

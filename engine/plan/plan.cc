@@ -51,9 +51,22 @@ std::vector<std::uint32_t> choose_downloaders(const std::vector<std::uint32_t>& 
   return spread(able, at_most);
 }
 
+namespace {
+constexpr std::uint64_t kLeastDefault = 512 << 10;
+constexpr std::uint64_t kMostDefault = 64 << 20;
+}  // namespace
+
 std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t downloaders) {
   const std::uint64_t wanted = total_bytes / (64 * std::max<std::size_t>(downloaders, 1));
-  return std::clamp(std::bit_ceil(wanted), std::uint64_t{512} << 10, std::uint64_t{64} << 20);
+  return std::clamp(std::bit_ceil(wanted), kLeastDefault, kMostDefault);
+}
+
+// Pieces are equal, so that each is longer than half a chunk.
+std::uint64_t chunk_size_as_before(std::uint64_t best, std::uint64_t longest_piece) {
+  if (longest_piece == 0 || longest_piece > kMostDefault) return best;
+  const std::uint64_t before = std::bit_ceil(longest_piece);
+  const bool fits = before >= kLeastDefault && before >= best / 4 && before <= best * 4;
+  return fits ? before : best;
 }
 
 std::vector<std::uint32_t> group_by_holders(const std::vector<Bits>& held, std::size_t objects) {

@@ -53,6 +53,11 @@ std::vector<std::uint32_t> choose_downloaders(const std::vector<std::uint32_t>& 
 // between 512 KiB (a chunk costs messages) and 64 MiB (a buffer costs memory).
 std::uint64_t default_chunk_size(std::uint64_t total_bytes, std::size_t downloaders);
 
+// `best`, or the size that an earlier run had, perhaps on another number of nodes, if it is within
+// a factor of four: what is cut alike can be taken up, and compared with what was recorded.
+// longest_piece: of the files that it cut, in bytes; 0: none.
+std::uint64_t chunk_size_as_before(std::uint64_t best, std::uint64_t longest_piece);
+
 // The object groups for lay_out(): objects held by the same set of ranks form a group; those that
 // every rank holds get kSkip. held[rank].test(object).
 std::vector<std::uint32_t> group_by_holders(const std::vector<Bits>& held, std::size_t objects);

@@ -64,6 +64,10 @@ class StagingDirectory final : public Staging {
       presence.held.push_back(item.held());
       presence.other_version.push_back(item.held() && item.record->etag != listing.objects[i].etag);
       presence.partial.push_back(item.proven);
+      for (const ProvenExtent& piece : item.held() ? item.record->extents : item.proven) {
+        if (piece.length < listing.objects[i].size)
+          presence.longest_piece = std::max(presence.longest_piece, piece.length);
+      }
     }
     return presence;
   }

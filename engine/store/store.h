@@ -53,6 +53,7 @@ struct Presence {
   std::vector<bool> held;           // whole file, according to a valid manifest
   std::vector<bool> other_version;  // held by its size alone: staged under another ETag
   std::vector<std::vector<ProvenExtent>> partial;  // from an adopted journal, re-read and verified
+  std::uint64_t longest_piece = 0;  // on record, of files that were cut into several; bytes
 };
 
 // One write: `length` bytes at `offset` of object's file, from memory that is kAlignment-aligned.

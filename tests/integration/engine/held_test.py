@@ -5,6 +5,7 @@ staged, and refused if it does not."""
 import json
 import os
 import random
+import re
 import sys
 import unittest
 
@@ -15,6 +16,8 @@ SMALL, LARGE, PACKED = "small", "sub/large", "tiny"
 
 
 class HeldTest(EngineTest):
+    chunk = ("--chunk-size", "256KiB")
+
     def setUp(self):
         super().setUp()
         draw = random.Random(5)
@@ -27,7 +30,7 @@ class HeldTest(EngineTest):
 
     def stage(self, *options, **more):
         self.report.unlink(missing_ok=True)
-        self.code = self.engine("--chunk-size", "256KiB", "--json", self.report, *options,
+        self.code = self.engine(*self.chunk, "--json", self.report, *options,
                                 f"file://{self.source}/", self.dest, **more)
         return self.code
 
@@ -68,6 +71,21 @@ class Resent(HeldTest):
                 self.assertFalse((self.dir / "dest-1").exists())
                 self.assertEqual(list(self.dir.glob(".stage-model-*")), [])
                 self.alter(self.dest / name, offset)  # as it was
+
+    def test_a_job_of_another_size_cuts_as_before(self):
+        """One rank would take chunks of 1 MiB for this, two 512 KiB."""
+        self.chunk = ()
+        self.files[LARGE] = random.Random(6).randbytes(50_000_000)
+        (self.source / LARGE).write_bytes(self.files[LARGE])
+        self.assertEqual(self.stage(), 0, self.output)
+        chunks = re.search(r"chunks of [0-9]+ KiB", self.output).group()
+        self.alter(self.dest / LARGE, 20_000_000)
+        self.assertEqual(self.stage(ranks=2), 7, self.output)
+        self.alter(self.dest / LARGE, 20_000_000)
+        self.assertEqual(self.stage(ranks=2), 0, self.output)
+        self.assertIn(chunks, self.output)
+        self.assertEqual(self.stage("--compare", "none", ranks=2), 0, self.output)
+        self.assertNotIn(chunks, self.output)  # what is here does not count
 
     def test_the_advice_helps(self):
         self.assertEqual(self.stage(), 0, self.output)

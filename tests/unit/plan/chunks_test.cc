@@ -161,6 +161,17 @@ TEST(Assign, AudiencesLeaveOutWhoHoldsTheChunkAlready) {
   EXPECT_EQ(balance(listing, layout, most).download_bytes, 0u);
 }
 
+TEST(ChunkSize, AsBeforeWithinAFactorOfFour) {
+  EXPECT_EQ(chunk_size_as_before(4 * kMiB, 0), 4 * kMiB);
+  EXPECT_EQ(chunk_size_as_before(4 * kMiB, kMiB), kMiB);
+  EXPECT_EQ(chunk_size_as_before(4 * kMiB, 600 << 10), kMiB);  // pieces are equal, not full
+  EXPECT_EQ(chunk_size_as_before(4 * kMiB, 16 * kMiB - 4096), 16 * kMiB);
+  EXPECT_EQ(chunk_size_as_before(4 * kMiB, 512 << 10), 4 * kMiB);
+  EXPECT_EQ(chunk_size_as_before(4 * kMiB, 17 * kMiB), 4 * kMiB);
+  EXPECT_EQ(chunk_size_as_before(512 << 10, 64 << 10), std::uint64_t{512} << 10);
+  EXPECT_EQ(chunk_size_as_before(64 * kMiB, std::uint64_t{1} << 30), 64 * kMiB);
+}
+
 TEST(ChunkSize, BoundedPowerOfTwo) {
   EXPECT_EQ(default_chunk_size(0, 1), 512u << 10);
   EXPECT_EQ(default_chunk_size(1ull << 50, 4096), 64u << 20);
