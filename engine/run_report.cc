@@ -44,6 +44,8 @@ report::Summary Run::summarize() {
                                         &verify_span_, &publish_span_};
   std::vector<double> first;
   std::vector<double> last;
+  first.reserve(spans.size());
+  last.reserve(spans.size());
   for (const auto* span : spans) first.push_back(span->begin);
   for (const auto* span : spans) last.push_back(span->end);
   std::vector<double> sums{static_cast<double>(stats_.download.bytes),

@@ -162,7 +162,7 @@ void Mover::leave() {
   hashers_.reset();
   if (alone_) return;
   auto pump = [this] {
-    control_->poll([this](int from, cast::Message message) {
+    control_->poll([this](int from, const cast::Message& message) {
       // Too late to matter; a failure is agreed upon after this.
       if (std::holds_alternative<cast::Ask>(message)) control_->send(from, cast::Grant{});
     });

@@ -19,26 +19,26 @@ namespace stage_model::source {
 using Variables = std::map<std::string, std::string>;
 
 struct TransferOptions {
-  unsigned concurrency = 16;              // GETs in flight on this rank
-  unsigned http_threads = 1;              // that receive and decrypt on this rank
-  std::uint64_t block_size = 8u << 20;    // bytes of one GET
-  unsigned max_retries = 8;               // per GET, without counting ones that made progress
-  double low_speed_window_s = 20;         // a GET slower than low_speed_bytes over it is restarted
+  unsigned concurrency = 16;            // GETs in flight on this rank
+  unsigned http_threads = 1;            // that receive and decrypt on this rank
+  std::uint64_t block_size = 8u << 20;  // bytes of one GET
+  unsigned max_retries = 8;             // per GET, without counting ones that made progress
+  double low_speed_window_s = 20;       // a GET slower than low_speed_bytes over it is restarted
   std::uint64_t low_speed_bytes = 64 << 10;
   double connect_timeout_s = 20;
-  double deadline_s = 0;                  // whole run, from start; 0: none
-  double max_bandwidth = 0;               // bytes/s for this rank; 0: no limit
+  double deadline_s = 0;     // whole run, from start; 0: none
+  double max_bandwidth = 0;  // bytes/s for this rank; 0: no limit
 };
 
 // What happened on the wire; summed over ranks in the report. Monotonic.
 struct Counters {
   std::uint64_t requests = 0;
-  std::uint64_t bytes = 0;  // body bytes received, retries included
-  std::uint64_t retries_throttle = 0;   // 429, 503
-  std::uint64_t retries_server = 0;     // other 5xx
-  std::uint64_t retries_reset = 0;      // connection lost, TLS, DNS
-  std::uint64_t retries_stall = 0;      // low speed or no answer
-  std::uint64_t retries_short = 0;      // body shorter than promised
+  std::uint64_t bytes = 0;             // body bytes received, retries included
+  std::uint64_t retries_throttle = 0;  // 429, 503
+  std::uint64_t retries_server = 0;    // other 5xx
+  std::uint64_t retries_reset = 0;     // connection lost, TLS, DNS
+  std::uint64_t retries_stall = 0;     // low speed or no answer
+  std::uint64_t retries_short = 0;     // body shorter than promised
 };
 
 // One extent to bring into memory.
@@ -46,7 +46,7 @@ struct Fetch {
   const plan::Object* object = nullptr;  // outlives the fetch
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
-  std::byte* target = nullptr;           // length bytes, outlives the fetch
+  std::byte* target = nullptr;  // length bytes, outlives the fetch
   // Called exactly once, on a thread of the fetcher's, after the last byte is in place or the
   // fetch failed for good. Must not block.
   std::function<void(Status)> done;
@@ -72,7 +72,7 @@ class Source {
 
   // Before list(): what an earlier list() found, as this node kept it. A source whose objects never
   // change under that name (a commit) may return it again instead of asking.
-  virtual void recall(plan::Listing kept) { (void)kept; }
+  virtual void recall(plan::Listing /*kept*/) {}
 
   // The other ranks: take over what list() found out on rank 0 (Listing::resolved).
   virtual Status adopt(const std::string& resolved) = 0;
