@@ -59,7 +59,8 @@ std::map<std::string, AwsSettings> parse_aws_file(std::string_view text) {
     const bool nested = line.front() == ' ' || line.front() == '\t';
     if (nested && above.empty()) continue;
     const std::string name = lowered(trimmed(plain.substr(0, equals)));
-    (*section)[nested ? above + "." + name : name] = trimmed(plain.substr(equals + 1));
+    (*section)[nested ? std::string(above).append(".").append(name) : name] =
+        trimmed(plain.substr(equals + 1));
     if (!nested) above = name;
   }
   return sections;

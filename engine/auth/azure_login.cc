@@ -127,7 +127,7 @@ class AzureLogin final : public Identity {
 
 }  // namespace
 
-Result<IdentityPtr> azure_login(const Variables& given, AzureSurroundings surroundings,
+Result<IdentityPtr> azure_login(const Variables& given, const AzureSurroundings& surroundings,
                                 std::vector<std::string> before, bool or_anonymous) {
   Variables variables = given;
   std::vector<std::string> unusual = before;

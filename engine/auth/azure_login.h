@@ -54,8 +54,8 @@ AzureTokenWay azure_cli(const std::map<std::string, std::string>& variables);
 // identity already (`or_anonymous` is false). `before`: why identities without tokens were passed
 // over. Errors: kSource.
 Result<IdentityPtr> azure_login(const std::map<std::string, std::string>& variables,
-                                AzureSurroundings surroundings, std::vector<std::string> before,
-                                bool or_anonymous = true);
+                                const AzureSurroundings& surroundings,
+                                std::vector<std::string> before, bool or_anonymous = true);
 
 // Shared by the ways.
 
