@@ -47,7 +47,7 @@ Status Run::in_background(const char* what, const std::function<Status()>& work)
 
 Status Run::list_here() {
   if (const auto text = store::read_saved(options_.destination, kKeptList)) {
-    if (auto kept = read_kept_list(*text, options_.filter)) source_->recall(std::move(*kept));
+    if (auto kept = read_kept_list(*text, options_.filter)) source_->recall(*kept);
   }
   auto found = source_->list();
   if (!found) return tl::unexpected(found.error());

@@ -70,6 +70,7 @@ bool Lanes::poll(const std::function<void(std::uint32_t)>& done) {
                MPI_STATUSES_IGNORE);
   if (count <= 0) return false;
   std::vector<std::uint32_t> tags;
+  tags.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) tags.push_back(tags_[completed_[i]]);
   std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
   for (int i = 0; i < count; ++i) {

@@ -135,7 +135,7 @@ std::string record_path(const std::string& state_dir, const std::string& job) {
 }
 
 Status write_record(const std::string& state_dir, const std::string& job, const Record& record) {
-  if (const Status status = check_job(job); !status) return status;
+  if (Status status = check_job(job); !status) return status;
   const auto state = own_directory(AT_FDCWD, state_dir, state_dir);
   if (!state) return tl::unexpected<Error>(state.error());
   const auto directory = own_directory(state->get(), job, directory_of(state_dir, job));
@@ -169,7 +169,7 @@ Result<MaybeRecord> read_record(const std::string& state_dir, const std::string&
 }
 
 Status remove_record(const std::string& state_dir, const std::string& job) {
-  if (const Status status = check_job(job); !status) return status;
+  if (Status status = check_job(job); !status) return status;
   // libstdc++ walks with openat and O_NOFOLLOW (since GCC 11.3), so a link inside is removed, not
   // followed.
   std::error_code error;

@@ -51,6 +51,7 @@ std::optional<std::string> output_of(const std::vector<std::string>& command) {
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<std::string> copy = command;
   std::vector<char*> arguments;
+  arguments.reserve(copy.size() + 1);
   for (std::string& argument : copy) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   pid_t pid = -1;

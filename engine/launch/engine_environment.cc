@@ -64,7 +64,8 @@ std::vector<std::string> engine_environment(const EnvironmentInputs& inputs) {
 
   std::vector<std::string> environment;
   environment.reserve(variables.size());
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables)
+    environment.push_back(fmt::format("{}={}", name, value));
   return environment;
 }
 

@@ -73,7 +73,7 @@ class Infos {
   void array(const char* key, Infos& inner) {
     pmix_data_array_t* array = nullptr;
     PMIX_DATA_ARRAY_CREATE(array, inner.infos_.size(), PMIX_INFO);
-    std::memcpy(array->array, inner.infos_.data(), inner.infos_.size() * sizeof(pmix_info_t));
+    std::copy(inner.infos_.begin(), inner.infos_.end(), static_cast<pmix_info_t*>(array->array));
     inner.infos_.clear();
     pmix_info_t info;
     PMIX_INFO_CONSTRUCT(&info);

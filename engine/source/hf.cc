@@ -53,7 +53,7 @@ class Hf final : public Source {
     return listing;
   }
 
-  void recall(plan::Listing kept) override { kept_ = std::move(kept); }
+  void recall(const plan::Listing& kept) override { kept_ = kept; }
 
   Status adopt(const std::string& resolved) override {
     const std::size_t first = resolved.find('\n');

@@ -72,7 +72,7 @@ class Source {
 
   // Before list(): what an earlier list() found, as this node kept it. A source whose objects never
   // change under that name (a commit) may return it again instead of asking.
-  virtual void recall(plan::Listing /*kept*/) {}
+  virtual void recall(const plan::Listing& kept) { (void)kept; }
 
   // The other ranks: take over what list() found out on rank 0 (Listing::resolved).
   virtual Status adopt(const std::string& resolved) = 0;
