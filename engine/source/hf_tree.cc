@@ -109,7 +109,7 @@ std::string next_link(std::string_view link) {
     const std::size_t close = link.find('>', open);
     if (open == std::string_view::npos || close == std::string_view::npos) return {};
     const std::string_view address = link.substr(open + 1, close - open - 1);
-    const std::size_t end = std::min(link.find(",", close), link.size());
+    const std::size_t end = std::min(link.find(',', close), link.size());
     const std::string_view parameters = link.substr(close, end - close);
     if (parameters.find("rel=\"next\"") != std::string_view::npos ||
         parameters.find("rel=next") != std::string_view::npos) {

@@ -78,7 +78,7 @@ bool is_page(const http::Headers& headers, std::string_view name) {
 }
 
 std::string version_of(const http::Headers& headers) {
-  const std::string etag(http::header(headers, "etag"));
+  std::string etag(http::header(headers, "etag"));
   if (!etag.empty()) return etag;
   const std::string time(http::header(headers, "last-modified"));
   return time.empty() ? "" : std::string(http::kTimeTag) + time;
@@ -266,6 +266,7 @@ class Https final : public Source {
   std::vector<Result<Found>> look_at(http::Client& client,
                                      const std::vector<ManifestFile>& files) const {
     std::vector<Result<Found>> found;
+    found.reserve(files.size());
     for (const ManifestFile& file : files) found.emplace_back(Found{file.size, "", true});
     std::atomic<bool> trouble{false};  // of the network: all would have it
     ask_at_once(files.size(), [&](std::size_t i) {

@@ -19,7 +19,7 @@ STAGE_KINDS(STAGE_DECLARE)
 #undef STAGE_DECLARE
 
 std::span<const Kind* const> kinds() {
-#define STAGE_POINTER(name) &name,
+#define STAGE_POINTER(name) &(name),
   static constexpr std::array kAll = {STAGE_KINDS(STAGE_POINTER)};
 #undef STAGE_POINTER
   return kAll;
