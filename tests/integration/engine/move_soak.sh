@@ -78,7 +78,8 @@ failures)
   run "cancelled on rank 0" X=1 -- $one cancel_rank=0 expect=8
   run_ends 8 "a disk hangs" $one disk_hangs=1 stall=2
   run_ends 8 "a source hangs" $one source_hangs=$last stall=2
-  run_ends 5 "a disk hangs and another rank's source breaks" receive=8 download=4 disk_hangs=1 fail_rank=2 source_fails_after=300000 stall=2
+  # The last rank's source is slow, so that the disk hangs by the time it breaks.
+  run_ends 5 "a disk hangs and another rank's source breaks" $one source=20e6 disk_hangs=1 slow_owner=300 fail_rank=$last source_fails_after=1 stall=4
   run_ends 8 "cancelled while a source hangs" $one source_hangs=$last cancel_all_after=1 stall=60 ;;
 *) echo "unknown case $case"; exit 2 ;;
 esac
