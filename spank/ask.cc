@@ -76,8 +76,7 @@ Status add_model(Ask& ask, std::string_view text, const Site& site) {
     }
   }
   static const std::vector<std::string> kAll = Config{}.schemes;
-  if (const Status status = check_url(model.url, site.known ? site.config.schemes : kAll);
-      !status) {
+  if (Status status = check_url(model.url, site.known ? site.config.schemes : kAll); !status) {
     return status;
   }
   for (const Model& other : ask.models) {
@@ -178,8 +177,9 @@ Result<Ask> decode_ask(std::string_view text, const Site& site) {
         if (comma == std::string_view::npos || !decode(value.substr(comma + 1), plain)) {
           return damaged();
         }
-        const std::string name(value.substr(0, comma));
-        status = add_model(ask, name.empty() ? plain : name + "=" + plain, site);
+        std::string model(value.substr(0, comma));
+        if (!model.empty()) model += '=';
+        status = add_model(ask, model += plain, site);
         break;
       }
       case 'd':

@@ -10,7 +10,7 @@
 namespace stage_model::spank {
 
 Status mark_job(const std::string& directory, const std::string& job) {
-  for (const std::string& path : {directory, directory + "/" + job}) {
+  for (const std::string& path : {directory, std::string(directory).append("/").append(job)}) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
       return fail(ExitCode::kDestination,
                   std::string(path).append(": cannot be made: ").append(errno_text(errno)));

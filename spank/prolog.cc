@@ -131,7 +131,7 @@ class Prolog {
   Status stage() {
     const auto ask = decode_ask(prolog_variable(kRequestVariable), Site{config_, true});
     if (!ask) return tl::unexpected<Error>(ask.error());
-    if (const Status status = add_nodes(slurm_, config_.max_nodes, job_); !status) return status;
+    if (Status status = add_nodes(slurm_, config_.max_nodes, job_); !status) return status;
     const auto plan = plan_destinations(*ask, config_, user_directory(job_));
     if (!plan) return tl::unexpected<Error>(plan.error());
     const auto credentials = gather_credentials(
@@ -176,7 +176,7 @@ class Prolog {
     if (job_.index == 0) {  // the one node that asks slurmctld
       run.job_is_over = [this] { return slurm_.job_life(job_.id) == JobLife::kEnds; };
     }
-    if (const Status status = write_request_file(run.request_path, request); !status) return status;
+    if (Status status = write_request_file(run.request_path, request); !status) return status;
     const auto end = run_launcher(run);
     ::unlink(run.request_path.c_str());  // it holds credentials
     if (!end) return tl::unexpected<Error>(end.error());

@@ -164,13 +164,13 @@ Status Submit::finish(Slurm& slurm) {
       return prefixed(std::string("$") + kDestDefault, status);
     }
   }
-  if (const Status status = check_prolog_flags(slurm); !status) return status;
+  if (Status status = check_prolog_flags(slurm); !status) return status;
 
   const auto credentials = gather_credentials(
       credential_names(ask_, (*site)->config.credentials),
       [](const std::string& name) -> const char* { return std::getenv(name.c_str()); });
   if (!credentials) return tl::unexpected<Error>(credentials.error());
-  if (const Status status = check_signatures(ask_, *credentials); !status) return status;
+  if (Status status = check_signatures(ask_, *credentials); !status) return status;
   bool handed_over = slurm.control_setenv(kRequestVariable, encode_ask(ask_));
   for (const auto& [name, value] : *credentials) {
     handed_over = handed_over && slurm.control_setenv(kCredentialPrefix + name, value);
