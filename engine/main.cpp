@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "engine/cast/environment.h"
-#include "engine/cast/fabric.h"
+#include "engine/mpi/environment.h"
+#include "engine/mpi/fabric.h"
 #include "engine/credentials.h"
 #include "engine/options.h"
 #include "engine/report/status_channel.h"
@@ -60,8 +60,8 @@ int run_engine(int argc, char** argv) {
   set_deadline(options->deadline_s);
   if (options->whoami) return say_identity(*options, status);
   source::Variables credentials = read_credentials();
-  const std::string transport = cast::choose_environment();
-  auto fabric = cast::Fabric::init(&argc, &argv);
+  const std::string transport = mpi::choose_environment();
+  auto fabric = mpi::Fabric::init(&argc, &argv);
   if (!fabric) return say(fabric.error(), "", status);
   status.connected();
   Run run(std::move(*options), std::move(credentials), **fabric, status, transport);

@@ -149,14 +149,14 @@ void add_what(CLI::App& app, Options& options) {
              {"size", store::Compare::kSize},
              {"none", store::Compare::kNone}}),
         group, "HOW", "etag");
-  shape(add_choice<move::Verify>(
+  shape(add_choice<transfer::Verify>(
             app, "--verify", &options.move.verify,
             "transfer: each chunk on each rank; store: also whole files by the store's hash; disk: "
             "both, and what each node's disk gives back; none",
-            {{"none", move::Verify::kNone},
-             {"transfer", move::Verify::kTransfer},
-             {"store", move::Verify::kStore},
-             {"disk", move::Verify::kDisk}}),
+            {{"none", transfer::Verify::kNone},
+             {"transfer", transfer::Verify::kTransfer},
+             {"store", transfer::Verify::kStore},
+             {"disk", transfer::Verify::kDisk}}),
         group, "HOW", "transfer");
   app.add_flag("--whoami", options.whoami,
                "say which identity SOURCE would be read with and why not others, and exit (0, or 3 "
@@ -192,10 +192,10 @@ void add_move(CLI::App& app, Options& options) {
   shape(
       add_count<unsigned>(app, "--writers", &options.staging.writers, "threads that write", 1, 256),
       group, "N", "4, or 8 on fast disks");
-  shape(add_choice<move::Schedule>(
+  shape(add_choice<transfer::Schedule>(
             app, "--schedule", &options.move.schedule,
             "sequenced: all at once; staged: download all, then broadcast (for comparison)",
-            {{"sequenced", move::Schedule::kSequenced}, {"staged", move::Schedule::kStaged}}),
+            {{"sequenced", transfer::Schedule::kSequenced}, {"staged", transfer::Schedule::kStaged}}),
         group, "HOW", "sequenced");
   app.add_flag_callback(
          "--no-direct", [&options] { options.staging.direct = false; },

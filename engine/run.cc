@@ -9,10 +9,10 @@
 #include <fstream>
 #include <future>
 
-#include "engine/cast/devices.h"
-#include "engine/cast/environment.h"
+#include "engine/mpi/devices.h"
+#include "engine/mpi/environment.h"
 #include "engine/kept_list.h"
-#include "engine/move/digests.h"
+#include "engine/transfer/digests.h"
 #include "engine/plan/names.h"
 #include "engine/plan/pack.h"
 #include "engine/plan/sizes.h"
@@ -21,7 +21,7 @@
 
 namespace stage_model {
 
-Run::Run(Options options, source::Variables variables, cast::Fabric& fabric,
+Run::Run(Options options, source::Variables variables, mpi::Fabric& fabric,
          report::StatusChannel& status, std::string transport)
     : options_(std::move(options)),
       variables_(std::move(variables)),
@@ -283,13 +283,13 @@ Situation Run::situation() {
   situation.chunk = longest_chunk();
   situation.ranks = static_cast<std::size_t>(fabric_.size());
   situation.downloaders = downloaders_.size();
-  situation.segment = cast::segment_bytes();
+  situation.segment = mpi::segment_bytes();
   situation.node_memory = std::uint64_t{info.totalram} * info.mem_unit;
-  situation.cpus = cast::own_cpus();
+  situation.cpus = mpi::own_cpus();
   situation.max_bandwidth = max_bandwidth();
   // Nothing to move, nothing to find out.
   const plan::Balance balance = plan::balance(listing_, layout_, assignment_);
-  if (balance.download_bytes + balance.resend_bytes > 0) situation.fabric = cast::probe(fabric_);
+  if (balance.download_bytes + balance.resend_bytes > 0) situation.fabric = mpi::probe(fabric_);
   if (balance.download_bytes == 0) {
     situation.resenders = static_cast<std::size_t>(
         std::count_if(assignment_.resends.begin(), assignment_.resends.end(),
@@ -344,21 +344,21 @@ Run::Outcome Run::move() {
   }
   if (auto ok = fabric_.agree(mine, "the files of the nodes"); !ok) return ok;
   print_tuning(situation);
-  move::MoveOptions options = options_.move;
+  transfer::MoveOptions options = options_.move;
   options.chunk_size = longest_chunk();
   options.receive_buffers = tuning_.receive_buffers;
   options.download_buffers = tuning_.download_buffers;
   options.pipeline = tuning_.pipeline;
   options.per_root = tuning_.per_root;
   options.downloading = tuning_.concurrency;
-  const move::MoveJob job{listing_,
+  const transfer::MoveJob job{listing_,
                           layout_,
                           assignment_,
                           held_,
                           downloads,
                           !presence_.published,
                           trace_ ? &*trace_ : nullptr};
-  move::Mover mover(fabric_, job, *staging_, std::move(fetcher), options, clock_,
+  transfer::Mover mover(fabric_, job, *staging_, std::move(fetcher), options, clock_,
                     [this](std::uint64_t done) { return tick(done); });
   auto stats = mover.run();
   if (!stats) return tl::unexpected(stats.error());
@@ -372,12 +372,12 @@ Run::Outcome Run::move() {
 // Each file with a hash of its store is read back by one rank.
 Status Run::verify_store() {
   constexpr std::uint64_t kPiece = 16 << 20;
-  auto buffer = move::Buffers::make(1, kPiece);
+  auto buffer = transfer::Buffers::make(1, kPiece);
   if (!buffer) return tl::unexpected(buffer.error());
   std::byte* memory = buffer->acquire();
   for (std::size_t i = fabric_.rank(); i < listing_.objects.size(); i += fabric_.size()) {
     const plan::Object& object = listing_.objects[i];
-    const auto hasher = move::make_store_hasher(object);
+    const auto hasher = transfer::make_store_hasher(object);
     if (hasher == nullptr || presence_.other_version[i]) continue;  // that version had another hash
     for (std::uint64_t at = 0; at < object.size; at += kPiece) {
       const std::uint64_t length = std::min(kPiece, object.size - at);
@@ -387,14 +387,14 @@ Status Run::verify_store() {
       if (auto ok = stop_requested(); !ok) return ok;
     }
     if (hasher->finish() != object.hash.bytes)
-      return tl::unexpected(move::store_hash_error(object));
+      return tl::unexpected(transfer::store_hash_error(object));
   }
   return {};
 }
 
 // What this rank wrote is what its disk gives back.
 Status Run::verify_disk() {
-  auto buffer = move::Buffers::make(1, options_.chunk_size);
+  auto buffer = transfer::Buffers::make(1, options_.chunk_size);
   if (!buffer) return tl::unexpected(buffer.error());
   std::byte* memory = buffer->acquire();
   for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
@@ -416,11 +416,11 @@ Status Run::verify_disk() {
 }
 
 Run::Outcome Run::verify() {
-  if (options_.move.verify != move::Verify::kStore && options_.move.verify != move::Verify::kDisk)
+  if (options_.move.verify != transfer::Verify::kStore && options_.move.verify != transfer::Verify::kDisk)
     return {};
   status_.stage("verify");
   verify_span_.start(clock_.now());
-  const bool disk = options_.move.verify == move::Verify::kDisk;
+  const bool disk = options_.move.verify == transfer::Verify::kDisk;
   const Status mine = in_background("the verification", [this, disk] {
     Status read_back = disk ? verify_disk() : Status();
     return read_back ? verify_store() : read_back;

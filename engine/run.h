@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/cast/fabric.h"
-#include "engine/move/mover.h"
+#include "engine/mpi/fabric.h"
+#include "engine/transfer/mover.h"
 #include "engine/options.h"
 #include "engine/plan/plan.h"
 #include "engine/report/progress.h"
@@ -22,9 +22,9 @@ namespace stage_model {
 class Run {
  public:
   // A stage's outcome is the same on every rank: each ends with an agreement.
-  using Outcome = tl::expected<void, cast::Cause>;
+  using Outcome = tl::expected<void, mpi::Cause>;
 
-  Run(Options options, source::Variables variables, cast::Fabric& fabric,
+  Run(Options options, source::Variables variables, mpi::Fabric& fabric,
       report::StatusChannel& status, std::string transport);
   ~Run();
 
@@ -65,7 +65,7 @@ class Run {
 
   Options options_;
   source::Variables variables_;
-  cast::Fabric& fabric_;
+  mpi::Fabric& fabric_;
   report::StatusChannel& status_;
   std::string transport_;
   report::Clock clock_;
@@ -81,7 +81,7 @@ class Run {
   plan::Bits held_;  // chunks on this rank's disk
   std::vector<store::Digest> digests_;
   Tuning tuning_;
-  move::MoveStats stats_;
+  transfer::MoveStats stats_;
   std::optional<report::Trace> trace_;  // --trace
   report::StageSpan list_span_, plan_span_, verify_span_, publish_span_;
   std::uint64_t own_needed_ = 0;

@@ -125,7 +125,7 @@ std::vector<std::string> Run::doubts() const {
   return find_doubts(listing_, [&](std::uint32_t i) -> std::optional<std::string> {
     const std::uint64_t size = listing_.objects[i].size;
     if (size == 0) return std::string();
-    auto buffer = move::Buffers::make(1, size);
+    auto buffer = transfer::Buffers::make(1, size);
     if (!buffer) return std::nullopt;
     std::byte* memory = buffer->acquire();
     if (!staging_->read(i, 0, size, memory)) return std::nullopt;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/cast/probe.h"
+#include "engine/mpi/probe.h"
 
 namespace stage_model {
 
@@ -28,7 +28,7 @@ struct Situation {
   std::size_t cpus = 1;           // that this rank may use
   double max_bandwidth = 0;       // bytes/s from the source, for this rank; 0: no limit
   std::uint64_t segment = 0;      // bytes that a rank of the chain receives before it sends on
-  cast::FabricSpeed fabric;
+  mpi::FabricSpeed fabric;
 };
 
 Tuning choose(Tuning given, const Situation& situation);

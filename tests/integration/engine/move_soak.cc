@@ -13,9 +13,9 @@
 #include <random>
 #include <thread>
 
-#include "engine/cast/environment.h"
-#include "engine/cast/fabric.h"
-#include "engine/move/mover.h"
+#include "engine/mpi/environment.h"
+#include "engine/mpi/fabric.h"
+#include "engine/transfer/mover.h"
 
 namespace {
 
@@ -69,7 +69,7 @@ class Delayed {
   double jitter_;
   std::mutex mutex_;
   std::mt19937 random_;
-  move::Workers workers_;
+  transfer::Workers workers_;
 };
 
 class SlowSource : public source::Fetcher {
@@ -167,8 +167,8 @@ int soak(int argc, char** argv) {
   setenv("OMPI_MCA_pml", "ob1", 1);
   setenv("OMPI_MCA_btl", "tcp,self", 1);
   setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
-  cast::choose_environment();
-  auto fabric = cast::Fabric::init(&argc, &argv, true);
+  mpi::choose_environment();
+  auto fabric = mpi::Fabric::init(&argc, &argv, true);
   if (!fabric) {
     fmt::print(stderr, "{}\n", fabric.error().message);
     return 1;
@@ -235,7 +235,7 @@ int soak(int argc, char** argv) {
         rank, listing, setting("source", 200e6) / (slow ? setting("slow_owner", 1) : 1),
         half("source_fails_after"));
   }
-  move::MoveOptions options;
+  transfer::MoveOptions options;
   options.chunk_size = chunk_size;
   options.receive_buffers = static_cast<std::size_t>(setting("receive", 1));
   options.download_buffers = static_cast<std::size_t>(setting("download", 1));
@@ -244,15 +244,15 @@ int soak(int argc, char** argv) {
   options.per_root = static_cast<std::size_t>(setting("per_root", 4));
   options.lanes = static_cast<int>(setting("lanes", 1));
   options.take_over = setting("take_over", 1) > 0;
-  if (setting("staged", 0) > 0) options.schedule = move::Schedule::kStaged;
+  if (setting("staged", 0) > 0) options.schedule = transfer::Schedule::kStaged;
   options.stall_timeout_s = setting("stall", 30);
   const report::Clock clock;
-  const move::MoveJob job{listing, layout, assignment, holders[rank], downloads, true};
+  const transfer::MoveJob job{listing, layout, assignment, holders[rank], downloads, true};
   std::uint64_t done = 0;
   const bool cancels = rank == static_cast<int>(setting("cancel_rank", -1));
   const double cancel_all = setting("cancel_all_after", 0);  // seconds; 0: never
   const auto outcome = [&] {
-    move::Mover mover(
+    transfer::Mover mover(
         **fabric, job, disk, std::move(fetcher), options, clock,
         [&](std::uint64_t bytes) -> Status {
           done = bytes;
