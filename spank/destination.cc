@@ -60,7 +60,7 @@ Result<Destinations> plan_destinations(const Ask& ask, const Config& config,
   }
   std::set<std::string> taken;
   for (const Model& model : ask.models) {
-    Run run;
+    ModelRequest run;
     run.name = model.name;
     if (ask.dest.empty()) {
       run.directory = user_root + "/" + default_name(ask, model);

@@ -14,7 +14,7 @@ namespace stage_model::spank {
 struct Destinations {
   std::string root;       // the configured root that all of them lie below
   std::string user_root;  // ROOT/USER, to be made for the user; "" where nothing goes there
-  std::vector<Run> runs;  // in the order of the flags
+  std::vector<ModelRequest> runs;  // in the order of the flags
 };
 
 // `user` is a directory name. Errors: kUsage.

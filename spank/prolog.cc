@@ -142,7 +142,7 @@ class Prolog {
 
     // What will be there, before it is: an epilog of another job must know whose it is.
     record_.root = plan->root;
-    for (const Run& run : plan->runs) record_.models.push_back({run.name, run.directory});
+    for (const ModelRequest& run : plan->runs) record_.models.push_back({run.name, run.directory});
     if (!save()) return fail(ExitCode::kDestination, config_.state_dir + ": cannot be written");
 
     Request request;

@@ -81,7 +81,7 @@ std::string write_request(const Request& request) {
     text("name", node.name);
     if (!node.address.empty()) text("address", node.address);
   }
-  for (const Run& run : request.runs) {
+  for (const ModelRequest& run : request.runs) {
     out += "\n[[runs]]\n";
     text("name", run.name);
     text("directory", run.directory);
@@ -126,7 +126,7 @@ Result<Request> parse_request(const std::string& text) {
     request.nodes.push_back(std::move(node));
   });
   read_tables(reader, "runs", [&](TomlReader& part) {
-    Run run;
+    ModelRequest run;
     part.require("arguments");
     part.read("name", run.name);
     part.read("directory", run.directory);

@@ -17,7 +17,7 @@ bool names(const std::vector<std::string>& arguments, std::string_view option) {
 
 }  // namespace
 
-std::vector<std::string> engine_arguments(const Config& config, const Run& run) {
+std::vector<std::string> engine_arguments(const Config& config, const ModelRequest& run) {
   constexpr std::string_view kPartialKeep = "--partial-keep";
   std::vector<std::string> arguments;
   if (!names(config.options, kPartialKeep) && !names(run.arguments, kPartialKeep)) {

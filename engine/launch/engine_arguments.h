@@ -10,6 +10,6 @@
 namespace stage_model::launch {
 
 // What the site's configuration decides for the engine, the site's own options, the run's.
-std::vector<std::string> engine_arguments(const Config& config, const Run& run);
+std::vector<std::string> engine_arguments(const Config& config, const ModelRequest& run);
 
 }  // namespace stage_model::launch

@@ -50,7 +50,7 @@ std::string write_outcome(const Request& request, const Outcome& outcome, bool h
   record.user = request.user;
   record.root = request.root;
   record.models.clear();
-  for (const Run& run : request.runs) record.models.push_back({run.name, run.directory});
+  for (const ModelRequest& run : request.runs) record.models.push_back({run.name, run.directory});
   if (const Status written = write_record(state_dir, job, record); !written) {
     return written.error().message;
   }

@@ -20,7 +20,7 @@ struct Node {
 
 // One engine run; several run one after another under one rendezvous. The launcher knows nothing
 // of models: it starts `arguments` and reports how that ended.
-struct Run {
+struct ModelRequest {
   std::string name;                    // "" or the user's NAME: for messages and the record
   std::string directory;               // destination, "" only if unknown; goes to the record
   std::vector<std::string> arguments;  // of stage-engine, without argv[0]; no secrets
@@ -37,7 +37,7 @@ struct Request {
   std::string user_root;                 // ROOT/USER to create for the user; empty: none
   std::string root;                      // the configured root that user_root lies in
   std::string record_dir;                // where the outcome is written, e.g. /run/stage-model/1234
-  std::vector<Run> runs;
+  std::vector<ModelRequest> runs;
   std::vector<std::string> credentials;  // "NAME=VALUE", passed on a descriptor
   double deadline_s = 0;                 // seconds from start; 0: config's
 };

@@ -18,7 +18,7 @@ void check(std::string_view text, const spank::Site& site) {
   fuzz::expect(reread && spank::encode_ask(*reread) == again, "a request comes out as it went in");
   const auto places = spank::plan_destinations(*ask, site.config, "user");
   if (!fuzz::ok_or_one_line(places)) return;
-  for (const Run& run : places->runs) {
+  for (const ModelRequest& run : places->runs) {
     fuzz::expect(!spank::root_of(run.directory, site.config.roots).empty(), "it goes below a root");
     fuzz::expect((run.directory + "/").find("/../") == std::string::npos, "and stays there");
   }

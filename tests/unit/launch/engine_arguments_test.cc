@@ -35,7 +35,7 @@ TEST(EngineArguments, PartialKeepOfTheConfigurationReachesTheEngine) {
 TEST(EngineArguments, TheSitesOptionsThenTheRuns) {
   Config config;
   config.options = {"--verify", "store"};
-  stage_model::Run run;
+  stage_model::ModelRequest run;
   run.arguments = {"az://a/c/m/", "/dest"};
   EXPECT_THAT(engine_arguments(config, run),
               ElementsAre("--partial-keep=86400s", "--verify", "store", "az://a/c/m/", "/dest"));
@@ -48,7 +48,7 @@ TEST(EngineArguments, WhoNamesTheOptionDecides) {
     config.options = option;
     EXPECT_EQ(engine_arguments(config, {}), option);
     config.options.clear();
-    stage_model::Run run;
+    stage_model::ModelRequest run;
     run.arguments = option;
     EXPECT_EQ(engine_arguments(config, run), option);
   }
