@@ -22,10 +22,56 @@ std::string number_text(double value) {
   return text;
 }
 
+bool beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+
+// Where a quoted text or a comment that begins at text[at] ends; "" if none does.
+std::string_view closing(std::string_view text, std::size_t at) {
+  if (text[at] == '#') return "\n";
+  for (const std::string_view quote : {"\"\"\"", "'''", "\"", "'"}) {
+    if (text.substr(at).starts_with(quote)) return quote;
+  }
+  return "";
+}
+
+// The place of the first character beyond ASCII that is neither in quotes nor in a comment, or that
+// a backslash precedes; npos if there is none. There toml++ asks whether it is a blank, holds it
+// for impossible that it is none, and the compiler may do what it likes. What is no TOML for
+// another reason is left to the parser.
+std::size_t stray_character(std::string_view text) {
+  std::string_view end;  // of the quoted text or comment that text[i] is in; "" outside
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (end.empty()) {
+      if (beyond_ascii(text[i])) return i;
+      end = closing(text, i);
+      if (end.size() == 3) i += 2;
+    } else if (text.substr(i).starts_with(end)) {
+      // Two more quotes may stand before the three that end a text of several lines.
+      const std::size_t most = end.size() == 3 ? 5 : 1;
+      i += std::min(std::min(text.find_first_not_of(end[0], i), text.size()) - i, most) - 1;
+      end = "";
+    } else if (text[i] == '\n' && end.size() == 1) {
+      end = "";  // a text in quotes that did not end with its line: the parser says so
+    } else if (text[i] == '\\' && end[0] == '"') {
+      // At a line's end, in a text of several, it joins that line to the next one's first word.
+      const std::size_t next = end.size() == 3 ? text.find_first_not_of(" \t\r\n", i + 1) : i + 1;
+      if (next < text.size() && beyond_ascii(text[next])) return next;
+      i = std::max(i + 1, std::min(next, text.size()) - 1);
+    }
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 Result<toml::table> parse_toml(std::string_view text, const std::string& file, ExitCode code) {
-  // toml++ 3.3 tests its own nesting limit, so hostile depth cannot exhaust the stack.
+  if (const std::size_t at = stray_character(text); at != std::string_view::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(at), '\n');
+    return fail(code,
+                file + ":" + std::to_string(line) +
+                    ": characters beyond ASCII stand in quotes or comments only, and not after "
+                    "a backslash");
+  }
+  // toml++ tests its own nesting limit, so hostile depth cannot exhaust the stack.
   toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return fail(code, file + ":" + line_of(parsed.error().source()) + ": " +

@@ -125,6 +125,31 @@ TEST(Config, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("paths = 3\n"), StartsWith("f.toml:1: paths: must be a table"));
 }
 
+TEST(Config, CharactersBeyondAsciiStandInQuotesAndCommentsOnly) {
+  for (const char* text : {
+           "# é\nstate_dir = \"/é\" # é's \"\n",
+           "state_dir = '/é\\' # a backslash is none in single quotes\n",
+           "state_dir = \"/\\\"é\"\n",
+           "state_dir = \"\"\"/é\"\"\"\n",
+           "state_dir = \"\"\"/é\\\n  x\\ty\"\"\" # é\n",
+           "state_dir = \"\"\"\n/\"é\"\"\"\"\" # é\n",
+           "state_dir = '''\n/'\"é''' # é\n",
+       }) {
+    const std::string error = error_of(std::string("[paths]\n") + text);
+    EXPECT_EQ(error.find("beyond ASCII"), std::string::npos) << text << error;
+  }
+  const std::string why = ": characters beyond ASCII";
+  EXPECT_THAT(error_of("\n\n[paths]é\n"), StartsWith("f.toml:3" + why));
+  EXPECT_THAT(error_of("[paths] # é\n\u00a0roots = []\n"), StartsWith("f.toml:2" + why));
+  EXPECT_THAT(error_of("[paths]\né = 3\n"), StartsWith("f.toml:2" + why));
+  EXPECT_THAT(error_of("[paths]\nroots = ['/é']é\n"), StartsWith("f.toml:2" + why));
+  EXPECT_THAT(error_of("[paths]\nstate_dir = \"\"\"/a\\\n é\"\"\"\n"),
+              StartsWith("f.toml:3" + why));
+  EXPECT_THAT(error_of("[paths]\nstate_dir = \"\"\"/a\\é\"\"\"\n"), StartsWith("f.toml:2" + why));
+  EXPECT_THAT(error_of("[paths]\nstate_dir = \"/é\nroots = é\n"), StartsWith("f.toml:3" + why));
+  EXPECT_THAT(error_of("[paths]\nstate_dir = '''\n'''''é\n"), StartsWith("f.toml:3" + why));
+}
+
 TEST(Config, FileMustBeTrusted) {
   char directory[] = "/tmp/config_test.XXXXXX";
   ASSERT_NE(mkdtemp(directory), nullptr);
