@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 #include "spank/model_url.h"
 
 namespace stage_model::spank {

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/contract/secure_file.h"
+#include "engine/base/text.h"
 
 namespace stage_model::spank {
 namespace {

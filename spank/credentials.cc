@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 #include "spank/model_url.h"
 
 namespace stage_model::spank {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <set>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 #include "spank/model_url.h"
 
 namespace stage_model::spank {

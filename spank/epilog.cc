@@ -5,7 +5,7 @@
 #include <set>
 #include <system_error>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 #include "spank/job.h"
 #include "spank/marker.h"
 #include "spank/prolog.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "engine/contract/secure_file.h"
+#include "engine/base/text.h"
 #include "spank/child.h"
 
 #ifndef STAGE_BINDIR

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "engine/contract/secure_file.h"
+#include "engine/base/text.h"
 
 namespace stage_model::spank {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 
 namespace stage_model::spank {
 namespace {

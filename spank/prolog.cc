@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/contract/secure_file.h"
-#include "engine/contract/text.h"
+#include "engine/base/fd.h"
+#include "engine/base/text.h"
 #include "spank/ask.h"
 #include "spank/credentials.h"
 #include "spank/destination.h"
@@ -48,8 +48,7 @@ Status write_request_file(const std::string& path, const Request& request) {
   ::unlink(path.c_str());  // of an earlier try of a requeued job
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   const std::string text = write_request(request);
-  if (!file.valid() ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return fail(ExitCode::kDestination, path + ": cannot be written: " + errno_text(errno));
   }
   return {};
@@ -59,9 +58,9 @@ Status write_request_file(const std::string& path, const Request& request) {
 std::string disk_fault(const std::string& root) {
   const std::string path = root + "/.stage-model-probe." + std::to_string(::getpid());
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  int error = file.valid() ? 0 : errno;
-  if (file.valid() && (::write(file.get(), "x", 1) != 1 || ::fsync(file.get()) != 0)) error = errno;
-  if (file.valid()) ::unlink(path.c_str());
+  int error = file ? 0 : errno;
+  if (file && (::write(file.get(), "x", 1) != 1 || ::fsync(file.get()) != 0)) error = errno;
+  if (file) ::unlink(path.c_str());
   // A full disk is full of somebody's models, not broken.
   if (error == 0 || error == ENOSPC || error == EDQUOT || error == EEXIST) return {};
   return root + ": " + errno_text(error);

@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "engine/contract/secure_file.h"
+#include "engine/base/fd.h"
+#include "engine/base/text.h"
 #include "spank/child.h"
 
 namespace stage_model::spank {
@@ -23,7 +24,7 @@ constexpr int kMissing = 200;
 // The directory that holds `path`; nothing on the way may be a link or lead out of the root.
 Fd open_parent(const std::string& root, const std::string& path) {
   const Fd base(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!base.valid()) return Fd();
+  if (!base) return Fd();
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
   struct open_how how {};
@@ -36,7 +37,7 @@ std::string last_part(const std::string& path) { return path.substr(path.rfind('
 
 int rename_beside(const RemovalRequest& request, const std::string& from, const std::string& to) {
   const Fd parent = open_parent(request.root, request.path);
-  if (!parent.valid()) return errno == ENOENT ? kMissing : errno;
+  if (!parent) return errno == ENOENT ? kMissing : errno;
   // NOREPLACE: who has taken the place meanwhile keeps it.
   if (::renameat2(parent.get(), from.c_str(), parent.get(), to.c_str(), RENAME_NOREPLACE) != 0) {
     return errno == ENOENT ? kMissing : errno;
@@ -46,7 +47,7 @@ int rename_beside(const RemovalRequest& request, const std::string& from, const 
 
 int remove_beside(const RemovalRequest& request, const std::string& name) {
   const Fd parent = open_parent(request.root, request.path);
-  if (!parent.valid()) return errno == ENOENT ? kMissing : errno;
+  if (!parent) return errno == ENOENT ? kMissing : errno;
   // The descriptor pins the parent; below it libstdc++ walks with openat and O_NOFOLLOW.
   const std::string path = "/proc/self/fd/" + std::to_string(parent.get()) + "/" + name;
   std::error_code error;

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "engine/base/text.h"
 #include "engine/contract/secure_file.h"
-#include "engine/contract/text.h"
 #include "engine/contract/toml_reader.h"
 
 namespace stage_model {

@@ -10,8 +10,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "engine/base/fd.h"
+#include "engine/base/text.h"
 #include "engine/contract/secure_file.h"
-#include "engine/contract/text.h"
 #include "engine/contract/toml_reader.h"
 #include "engine/contract/toml_writer.h"
 
@@ -35,7 +36,7 @@ Result<Fd> own_directory(int parent, const std::string& name, const std::string&
     return wrong("cannot be created: " + errno_text(errno));
   }
   Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd.valid()) return wrong("cannot be opened: " + errno_text(errno));
+  if (!fd) return wrong("cannot be opened: " + errno_text(errno));
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return wrong(errno_text(errno));
   if (info.st_uid != ::geteuid()) {
@@ -145,7 +146,7 @@ Status write_record(const std::string& state_dir, const std::string& job, const 
   const std::string temporary = std::string(kName) + "." + std::to_string(::getpid());
   const Fd file(::openat(directory->get(), temporary.c_str(),
                          O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) {
+  if (!file) {
     return fail(ExitCode::kDestination, path + ": cannot be written: " + errno_text(errno));
   }
   Status status = write_all(file.get(), to_toml(record), path);

@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "engine/base/text.h"
 #include "engine/contract/secure_file.h"
-#include "engine/contract/text.h"
 #include "engine/contract/toml_reader.h"
 #include "engine/contract/toml_writer.h"
 

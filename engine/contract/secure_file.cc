@@ -6,33 +6,19 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 #include <utility>
 
+#include "engine/base/fd.h"
+#include "engine/base/text.h"
+
 namespace stage_model {
-
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-int Fd::release() { return std::exchange(fd_, -1); }
-
-std::string errno_text(int error) { return std::generic_category().message(error); }
 
 Result<TrustedText> read_trusted_file(const std::string& path, std::size_t limit, bool follow,
                                       ExitCode code) {
   // O_NONBLOCK: a fifo in the file's place must not stop us for ever.
   const Fd file(::open(path.c_str(),
                        O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
-  if (!file.valid()) {
+  if (!file) {
     if (errno == ENOENT) return TrustedText{};
     return fail(code, path + ": cannot be opened: " + errno_text(errno));
   }

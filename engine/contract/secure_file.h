@@ -7,26 +7,6 @@
 
 namespace stage_model {
 
-// Closes on destruction.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  ~Fd();
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept;
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool valid() const { return fd_ >= 0; }
-  int release();
-
- private:
-  int fd_;
-};
-
-// strerror, thread-safe.
-std::string errno_text(int error);
-
 struct TrustedText {
   bool found = false;  // false: the file does not exist
   std::string text;

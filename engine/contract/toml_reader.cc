@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 #include "stage_model/units.h"
 
 namespace stage_model {

@@ -1,6 +1,6 @@
 #include "engine/contract/toml_writer.h"
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 
 namespace stage_model {
 

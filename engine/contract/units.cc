@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 
 namespace stage_model {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/http/redact.h"
 
 namespace stage_model::http {

@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/http/explain.h"
 
 namespace stage_model::http {

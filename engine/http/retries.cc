@@ -4,7 +4,7 @@
 #include <ctime>
 #include <utility>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/http/headers.h"
 #include "engine/http/redirect.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/auth/identity.h"
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/http/dialect.h"
 #include "engine/http/environment.h"
 #include "engine/http/options.h"

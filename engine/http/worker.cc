@@ -8,7 +8,7 @@
 #include <csignal>
 #include <utility>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/http/headers.h"
 
 namespace stage_model::http {

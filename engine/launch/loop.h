@@ -10,10 +10,9 @@
 #include <mutex>
 #include <utility>
 
-namespace stage_model::launch {
+#include "engine/base/clock.h"
 
-// Seconds on the monotonic clock.
-double now();
+namespace stage_model::launch {
 
 // The one door into the loop for other threads (PMIx's, a resolver's). Outlives the loop: what is
 // posted after the loop has gone is dropped.

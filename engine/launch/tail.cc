@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cstddef>
 
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 
 namespace stage_model::launch {
 namespace {

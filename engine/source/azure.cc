@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "engine/auth/azure.h"
+#include "engine/base/clock.h"
 #include "engine/http/client.h"
-#include "engine/http/clock.h"
 #include "engine/http/exchange.h"
 #include "engine/source/azure_dialect.h"
 #include "engine/source/azure_list.h"
@@ -157,7 +157,7 @@ class Azure final : public Source {
   http::Environment environment_;
   TransferOptions options_;
   unsigned page_size_;
-  double started_ = http::now();
+  double started_ = now();
   AzureDialect dialect_;
 };
 

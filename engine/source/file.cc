@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/source/entries.h"
 #include "engine/source/file_fetcher.h"
 #include "engine/source/register.h"
@@ -132,7 +132,7 @@ class File final : public Source {
   }
 
   std::string path_;
-  double started_ = http::now();
+  double started_ = now();
   std::string mark_;
 };
 

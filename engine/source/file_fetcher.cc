@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/http/token_bucket.h"
 #include "engine/source/show.h"
 #include "engine/source/whole_fetch.h"
@@ -75,7 +75,7 @@ class FileFetcher final : public Fetcher {
   FileFetcher(const TransferOptions& options, double started)
       : block_size_(std::max<std::uint64_t>(1, options.block_size)),
         deadline_(options.deadline_s > 0 ? started + options.deadline_s : 0),
-        bucket_(options.max_bandwidth, http::now()) {
+        bucket_(options.max_bandwidth, now()) {
     const unsigned count = std::clamp(options.concurrency, 1U, kMaxThreads);
     for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
   }
@@ -138,15 +138,15 @@ class FileFetcher final : public Fetcher {
   }
 
   void wait_for_rate(std::unique_lock<std::mutex>& lock) {
-    while (!stop_ && !bucket_.open(http::now())) {
-      wake_.wait_for(lock, std::chrono::duration<double>(bucket_.wait(http::now())));
+    while (!stop_ && !bucket_.open(now())) {
+      wake_.wait_for(lock, std::chrono::duration<double>(bucket_.wait(now())));
     }
   }
 
   Status work(const Block& block) {
     if (*block.whole->failed)
       return refuse(*block.object, ExitCode::kStopped, "not wanted any more");
-    if (deadline_ > 0 && http::now() >= deadline_) {
+    if (deadline_ > 0 && now() >= deadline_) {
       return refuse(*block.object, ExitCode::kStopped, "not done within the deadline");
     }
     ++requests_;

@@ -17,7 +17,7 @@ std::string describe_errno();  // of the current errno
 
 // `concurrency` threads that block in pread: a file system that hangs holds them (and the
 // destructor) as it would hold any reader; whoever supervises the process ends it. `started`: of
-// the run, by http::now(): the deadline counts from there.
+// the run, by now(): the deadline counts from there.
 std::unique_ptr<Fetcher> make_file_fetcher(const TransferOptions& options, double started);
 
 }  // namespace stage_model::source

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/auth/google.h"
+#include "engine/base/clock.h"
 #include "engine/http/client.h"
-#include "engine/http/clock.h"
 #include "engine/http/exchange.h"
 #include "engine/source/gcs_dialect.h"
 #include "engine/source/gcs_list.h"
@@ -151,7 +151,7 @@ class Gcs final : public Source {
   const http::Environment environment_;
   const TransferOptions options_;
   const unsigned page_size_;
-  const double started_ = http::now();
+  const double started_ = now();
   const GcsDialect dialect_;
 };
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/clock.h"
 #include "engine/http/client.h"
-#include "engine/http/clock.h"
 #include "engine/http/redirect.h"
 #include "engine/source/entries.h"
 #include "engine/source/hf_dialect.h"
@@ -194,7 +194,7 @@ class Hf final : public Source {
   TransferOptions options_;
   std::string commit_;
   std::optional<plan::Listing> kept_;
-  double started_ = http::now();
+  double started_ = now();
   HfDialect dialect_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/http/clock.h"
+#include "engine/base/clock.h"
 #include "engine/source/show.h"
 #include "engine/source/whole_fetch.h"
 
@@ -91,7 +91,7 @@ http::Options http_options(const TransferOptions& options, double started) {
   out.connect_timeout_s = options.connect_timeout_s;
   if (options.deadline_s > 0) {
     constexpr double kPassed = 0.001;  // 0 would be none at all
-    out.deadline_s = std::max(kPassed, started + options.deadline_s - http::now());
+    out.deadline_s = std::max(kPassed, started + options.deadline_s - now());
   }
   out.max_bandwidth = options.max_bandwidth;
   return out;

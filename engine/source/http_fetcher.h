@@ -9,7 +9,7 @@
 
 namespace stage_model::source {
 
-// `started`: of the run, by http::now(): its deadline counts from there.
+// `started`: of the run, by now(): its deadline counts from there.
 http::Options http_options(const TransferOptions& options, double started);
 
 // What a GET of an object looks like, unsigned and without its range. Called on any thread.

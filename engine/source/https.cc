@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "engine/auth/anonymous.h"
+#include "engine/base/clock.h"
 #include "engine/http/client.h"
-#include "engine/http/clock.h"
 #include "engine/http/redirect.h"
 #include "engine/source/at_once.h"
 #include "engine/source/entries.h"
@@ -317,7 +317,7 @@ class Https final : public Source {
   http::Environment environment_;
   TransferOptions options_;
   auth::IdentityPtr identity_ = std::make_shared<auth::Anonymous>();
-  double started_ = http::now();
+  double started_ = now();
   HttpsDialect dialect_;
 };
 

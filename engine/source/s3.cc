@@ -8,8 +8,8 @@
 
 #include "engine/auth/aws.h"
 #include "engine/auth/crypto.h"
+#include "engine/base/clock.h"
 #include "engine/http/client.h"
-#include "engine/http/clock.h"
 #include "engine/http/exchange.h"
 #include "engine/source/at_once.h"
 #include "engine/source/http_fetcher.h"
@@ -199,7 +199,7 @@ class S3 final : public Source {
   const http::Environment environment_;
   const TransferOptions options_;
   const unsigned page_size_;
-  const double started_ = http::now();
+  const double started_ = now();
   S3Dialect dialect_;
   std::string region_;
   S3Place place_;

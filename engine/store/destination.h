@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/store/fd.h"
+#include "engine/base/fd.h"
 #include "stage_model/result.h"
 
 namespace stage_model::store {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "engine/store/utf8.h"
+#include "engine/base/text.h"
 
 namespace stage_model::store {
 namespace {

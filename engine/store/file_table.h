@@ -11,7 +11,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "engine/store/fd.h"
+#include "engine/base/fd.h"
 
 namespace stage_model::store {
 

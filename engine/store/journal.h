@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/store/fd.h"
+#include "engine/base/fd.h"
 #include "engine/store/process.h"
 #include "engine/store/store.h"
 #include "stage_model/result.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/fd.h"
 #include "engine/store/destination.h"
-#include "engine/store/fd.h"
 #include "engine/store/journal.h"
 #include "engine/store/manifest.h"
 #include "engine/store/seams.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "engine/base/text.h"
 #include "engine/store/tree.h"
-#include "engine/store/utf8.h"
 
 namespace stage_model::store {
 namespace {

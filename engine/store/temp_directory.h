@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/fd.h"
 #include "engine/store/destination.h"
-#include "engine/store/fd.h"
 #include "engine/store/journal.h"
 #include "engine/store/seams.h"
 #include "stage_model/result.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/store/fd.h"
+#include "engine/base/fd.h"
 #include "stage_model/result.h"
 
 namespace stage_model::store {

@@ -5,26 +5,27 @@
 
 #include <utility>
 
-namespace stage_model::store {
+namespace stage_model {
 
 class Fd {
  public:
   Fd() = default;
   explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
   Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    Fd old(std::exchange(fd_, other.release()));
     return *this;
   }
   ~Fd() {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  int get() const { return fd_; }
+  [[nodiscard]] int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace stage_model::store
+}  // namespace stage_model

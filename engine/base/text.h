@@ -13,6 +13,9 @@ std::string quote(std::string_view text, std::size_t limit = 200);
 // One line for a human: control characters become spaces, cut after `limit` bytes.
 std::string one_line(std::string_view text, std::size_t limit = 1000);
 
+// strerror, thread-safe.
+std::string errno_text(int error);
+
 bool valid_utf8(std::string_view text);
 
 // Bytes below 0x20, and 0x7f.

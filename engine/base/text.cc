@@ -1,6 +1,7 @@
-#include "engine/contract/text.h"
+#include "engine/base/text.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace stage_model {
 namespace {
@@ -52,6 +53,8 @@ std::string one_line(std::string_view text, std::size_t limit) {
   while (!out.empty() && out.back() == ' ') out.pop_back();
   return out;
 }
+
+std::string errno_text(int error) { return std::generic_category().message(error); }
 
 bool valid_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
