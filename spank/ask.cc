@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "engine/base/text.h"
-#include "spank/model_url.h"
+#include "engine/contract/model_url.h"
 
 namespace stage_model::spank {
 namespace {

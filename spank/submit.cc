@@ -1,14 +1,16 @@
 #include "spank/submit.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
+#include "engine/contract/azure_secret.h"
+#include "engine/contract/iso_time.h"
 #include "spank/credentials.h"
 #include "spank/names.h"
-#include "spank/sas_expiry.h"
 
 extern char** environ;
 
@@ -46,18 +48,35 @@ Status check_prolog_flags(Slurm& slurm) {
   return {};
 }
 
+// Whose a model is, by its URL's form: "" where a name of the site's own hides it.
+std::string azure_account(const std::string& url) {
+  constexpr std::string_view kAzure = "az://";
+  if (!url.starts_with(kAzure)) return account_of_endpoint(url);
+  return url.substr(kAzure.size(), url.find('/', kAzure.size()) - kAzure.size());
+}
+
+// A job that waits in the queue with a dead signature would only fail later. Whatever cannot be
+// read is left to the engine, which says what is wrong with it.
+Status check_expiry(std::string_view sas, std::time_t now, const std::string& variable) {
+  const auto times = sas_times(sas);
+  if (!times || !times->expires || *times->expires > now) return {};
+  return fail(ExitCode::kUsage, "the SAS in " + variable + " expired at " +
+                                    format_iso_time(*times->expires) + " (now " +
+                                    format_iso_time(now) + "): make a new one");
+}
+
 Status check_signatures(const Ask& ask, const Credentials& credentials) {
-  constexpr char kToken[] = "AZURE_STORAGE_SAS_TOKEN";
-  constexpr char kConnection[] = "AZURE_STORAGE_CONNECTION_STRING";
   const std::time_t now = std::time(nullptr);
   for (const auto& [name, value] : credentials) {
     Status status;
-    if (name == kToken) status = check_sas_expiry(value, now, kToken);
-    if (name == kConnection) {
-      for (const Model& model : ask.models) {
-        if (status)
-          status = check_sas_expiry(sas_of_connection_string(value, model.url), now, kConnection);
-      }
+    if (name == "AZURE_STORAGE_SAS_TOKEN") status = check_expiry(value, now, name);
+    if (name == "AZURE_STORAGE_CONNECTION_STRING") {
+      const auto parts = parse_connection_string(value);
+      const bool used = parts && parts->key.empty() &&
+                        std::any_of(ask.models.begin(), ask.models.end(), [&](const Model& model) {
+                          return azure_account(model.url) == parts->account;
+                        });
+      if (used) status = check_expiry(parts->sas, now, name);
     }
     if (!status) return status;
   }

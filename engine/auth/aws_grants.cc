@@ -7,9 +7,9 @@
 #include <array>
 #include <pugixml.hpp>
 
-#include "engine/auth/http_date.h"
 #include "engine/auth/patience.h"
 #include "engine/auth/secret_file.h"
+#include "engine/contract/iso_time.h"
 
 namespace stage_model::auth {
 namespace {

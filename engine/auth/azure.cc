@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "engine/auth/anonymous.h"
-#include "engine/auth/azure_connection_string.h"
 #include "engine/auth/azure_key_or_token.h"
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/azure_shared_key.h"
-#include "engine/auth/pasted.h"
+#include "engine/base/text.h"
+#include "engine/contract/azure_secret.h"
 
 namespace stage_model::auth {
 namespace {

@@ -6,8 +6,9 @@
 #include <array>
 #include <utility>
 
-#include "engine/auth/http_date.h"
-#include "engine/auth/pasted.h"
+#include "engine/base/text.h"
+#include "engine/contract/azure_secret.h"
+#include "engine/contract/iso_time.h"
 
 namespace stage_model::auth {
 namespace {
@@ -15,17 +16,6 @@ namespace {
 std::string value_of(const Query& query, std::string_view name) {
   for (const auto& [key, value] : query) {
     if (key == name) return value;
-  }
-  return {};
-}
-
-Status read_time(const Query& query, std::string_view name, std::optional<std::time_t>& out) {
-  const std::string text = value_of(query, name);
-  if (text.empty()) return {};
-  out = parse_iso_time(text);
-  if (!out) {
-    return fail(ExitCode::kSource,
-                fmt::format("the SAS has an unreadable time in '{}=': copy the token again", name));
   }
   return {};
 }
@@ -75,18 +65,10 @@ Result<Sas> parse_sas(std::string_view text) {
   if (value_of(sas.query, "sig").empty()) {
     return fail(ExitCode::kSource, "the SAS has no 'sig=': copy the whole token");
   }
-  if (Status status = read_time(sas.query, "se", sas.expires); !status) {
-    return tl::unexpected(status.error());
-  }
-  if (Status status = read_time(sas.query, "st", sas.starts); !status) {
-    return tl::unexpected(status.error());
-  }
-  // One by a user's delegation key ends with that key, at the latest after a week.
-  std::optional<std::time_t> key_expires;
-  if (Status status = read_time(sas.query, "ske", key_expires); !status) {
-    return tl::unexpected(status.error());
-  }
-  if (key_expires && (!sas.expires || *key_expires < *sas.expires)) sas.expires = key_expires;
+  const Result<SasTimes> times = sas_times(text);
+  if (!times) return tl::unexpected(times.error());
+  sas.starts = times->starts;
+  sas.expires = times->expires;
   sas.permissions = value_of(sas.query, "sp");
   const std::string resource = value_of(sas.query, "sr");
   sas.one_blob = resource == "b" || resource == "bs" || resource == "bv";

@@ -72,34 +72,4 @@ std::optional<std::time_t> parse_http_date(std::string_view text) {
   return to_time(year, static_cast<int>(month - kMonths.begin()) + 1, day, hour, minute, second);
 }
 
-std::optional<std::time_t> parse_iso_time(std::string_view text) {
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  if (!number(text, 4, year) || !literal(text, "-") || !number(text, 2, month) ||
-      !literal(text, "-") || !number(text, 2, day)) {
-    return std::nullopt;
-  }
-  if (text.empty()) return to_time(year, month, day, 0, 0, 0);
-  if (!literal(text, "T") || !number(text, 2, hour) || !literal(text, ":") ||
-      !number(text, 2, minute)) {
-    return std::nullopt;
-  }
-  if (literal(text, ":")) {
-    if (!number(text, 2, second)) return std::nullopt;
-    if (literal(text, ".")) {
-      const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-      if (digits == 0) return std::nullopt;
-      text.remove_prefix(digits);
-    }
-  }
-  if (text != "Z") return std::nullopt;
-  return to_time(year, month, day, hour, minute, second);
-}
-
-std::string format_iso_time(std::time_t when) {
-  std::tm parts{};
-  gmtime_r(&when, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
 }  // namespace stage_model::auth

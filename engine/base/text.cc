@@ -80,6 +80,54 @@ bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(), is_control);
 }
 
+std::string_view pasted(std::string_view text) {
+  const auto trim = [&text] {
+    constexpr std::string_view kBlank = " \t\r\n";
+    const std::size_t first = text.find_first_not_of(kBlank);
+    text = first == std::string_view::npos
+               ? std::string_view()
+               : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  };
+  trim();
+  const bool quoted = text.size() > 1 && text.front() == text.back() &&
+                      (text.front() == '"' || text.front() == '\'');
+  if (quoted) {
+    text = text.substr(1, text.size() - 2);
+    trim();
+  }
+  return text;
+}
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+int hex_digit(char c) {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '%' && text.size() - i > 2 && hex_digit(text[i + 1]) >= 0 &&
+                        hex_digit(text[i + 2]) >= 0;
+    if (escape) {
+      out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 bool valid_job(std::string_view job) {
   return !job.empty() && job.size() <= 64 && job != "." && job != ".." &&
          std::all_of(job.begin(), job.end(), [](char c) {

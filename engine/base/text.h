@@ -21,6 +21,19 @@ bool valid_utf8(std::string_view text);
 // Bytes below 0x20, and 0x7f.
 bool has_control(std::string_view text);
 
+// As people put secrets into variables: without blanks and line ends around it, and without one
+// pair of quotation marks (az prints values in them unless it is told "-o tsv").
+std::string_view pasted(std::string_view text);
+
+// ASCII only, whatever the locale.
+std::string lowered(std::string_view text);
+
+// The value of a hexadecimal digit of either case, below 0 for another character.
+int hex_digit(char c);
+
+// %XX as the bytes that they stand for; anything else as it is.
+std::string unescaped(std::string_view text);
+
 // A name that is safe as a path component and in a log: [A-Za-z0-9._-]{1,64}, not "." or "..".
 bool valid_job(std::string_view job);
 

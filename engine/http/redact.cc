@@ -3,37 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/base/text.h"
+#include "stage_model/stores.h"
+
 namespace stage_model::http {
 namespace {
 
 constexpr std::string_view kBlank = "REDACTED";
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
-
-bool secret_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> kExact = {"sig",
-                                                              "signature",
-                                                              "key",
-                                                              "accountkey",
-                                                              "secret",
-                                                              "password",
-                                                              "code",
-                                                              "assertion",
-                                                              "x-amz-signature",
-                                                              "x-amz-credential",
-                                                              "x-goog-signature",
-                                                              "x-goog-credential"};
-  const std::string lower = lowered(name);
-  if (std::find(kExact.begin(), kExact.end(), lower) != kExact.end()) return true;
-  return lower.find("token") != std::string::npos || lower.find("secret") != std::string::npos ||
-         lower.find("signature") != std::string::npos ||
-         lower.find("password") != std::string::npos;
-}
 
 bool name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -91,7 +67,7 @@ std::string redact(std::string_view text) {
     if (in[i] == '=') {
       std::size_t name = out.size();
       while (name > 0 && name_byte(out[name - 1])) --name;
-      if (secret_name(std::string_view(out).substr(name))) {
+      if (is_secret_parameter(std::string_view(out).substr(name))) {
         out += '=';
         out += kBlank;
         while (i + 1 < in.size() && !value_end(in[i + 1])) ++i;

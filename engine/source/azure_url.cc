@@ -6,9 +6,9 @@
 #include <array>
 #include <optional>
 
-#include "engine/auth/azure_connection_string.h"
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/url.h"
+#include "engine/contract/azure_secret.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
@@ -78,7 +78,7 @@ Result<Endpoint> endpoint_for(const std::string& account, const Variables& varia
     return parse_endpoint(text, account, kEndpoint);
   }
   if (const auto text = variable(variables, kConnection); !text.empty()) {
-    Result<auth::ConnectionString> parts = auth::parse_connection_string(text);
+    Result<ConnectionString> parts = parse_connection_string(text);
     if (!parts) return tl::unexpected(parts.error());
     if (parts->account == account || parts->account.empty()) {
       return parse_endpoint(parts->endpoint, account, kConnection);
@@ -92,7 +92,7 @@ Result<auth::Url> named_endpoint(const Variables& variables) {
   std::string named = variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT");
   if (named.empty()) {
     const auto connection =
-        auth::parse_connection_string(variable(variables, "AZURE_STORAGE_CONNECTION_STRING"));
+        parse_connection_string(variable(variables, "AZURE_STORAGE_CONNECTION_STRING"));
     if (connection) named = connection->endpoint;
   }
   return auth::parse_url(named);

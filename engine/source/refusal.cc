@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "engine/auth/http_date.h"
+#include "engine/contract/iso_time.h"
 
 namespace stage_model::source {
 namespace {
@@ -50,8 +51,7 @@ std::string clock_advice(const http::Response& response, bool certain) {
   const bool skewed = server && std::abs(std::difftime(*server, here)) >= kSkew;
   if (!skewed && !certain) return {};
   return fmt::format("the clock of node {} is wrong: here {}, at the server {}", this_node(),
-                     auth::format_iso_time(here),
-                     server ? auth::format_iso_time(*server) : "another time");
+                     format_iso_time(here), server ? format_iso_time(*server) : "another time");
 }
 
 }  // namespace stage_model::source

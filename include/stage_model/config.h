@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stage_model/result.h"
+#include "stage_model/stores.h"
 
 namespace stage_model {
 
@@ -41,7 +42,7 @@ struct Config {
   std::string interfaces;                         // e.g. "eth0,eth1" or CIDRs; empty: chosen
   std::map<std::string, std::string> addresses;   // node name → address, tried after the resolver
   // [source]
-  std::vector<std::string> schemes = {"az", "https", "s3", "gs", "hf", "file"};
+  std::vector<std::string> schemes = default_schemes();
   std::vector<std::string> credentials;           // names of variables taken along at submit
   // [engine]
   std::map<std::string, std::string> environment; // UCX_*, OMPI_*, …: set for the engine

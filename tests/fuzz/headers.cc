@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/auth/http_date.h"
+#include "engine/contract/iso_time.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -42,9 +43,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (date && *date < kYear9999) {
     fuzz::expect(auth::parse_http_date(auth::format_http_date(*date)) == date, "a date is a date");
   }
-  const auto time = auth::parse_iso_time(value);
+  const auto time = parse_iso_time(value);
   if (time && *time < kYear9999) {
-    fuzz::expect(auth::parse_iso_time(auth::format_iso_time(*time)) == time, "a time is a time");
+    fuzz::expect(parse_iso_time(format_iso_time(*time)) == time, "a time is a time");
   }
   http::condition(value);
   return 0;

@@ -4,7 +4,7 @@
 
 #include <ctime>
 
-#include "engine/auth/http_date.h"
+#include "engine/contract/iso_time.h"
 #include "engine/source/azure.h"
 #include "tests/integration/http/store_test.h"
 
@@ -22,7 +22,7 @@ test::Azurite& azurite() {
 }
 
 std::string in(double seconds) {
-  return auth::format_iso_time(std::time(nullptr) + static_cast<std::time_t>(seconds));
+  return format_iso_time(std::time(nullptr) + static_cast<std::time_t>(seconds));
 }
 
 class AzuriteSource : public test::StoreTest {

@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/auth/azure_connection_string.h"
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/azure_shared_key.h"
 #include "engine/auth/crypto.h"
-#include "engine/auth/http_date.h"
+#include "engine/contract/iso_time.h"
 
 namespace stage_model::auth {
 namespace {
@@ -105,60 +104,6 @@ TEST(AuthSas, QuotationMarksAreNotPartOfIt) {
   ASSERT_TRUE(sas);
   EXPECT_THAT(sas->query, testing::ElementsAre(testing::Pair("sv", "1"), testing::Pair("sp", "rl"),
                                                testing::Pair("sig", "a=")));
-}
-
-TEST(AuthConnectionString, Forms) {
-  auto parts = parse_connection_string(
-      "DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=a2V5=;EndpointSuffix=core.x\n");
-  ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->account, "acct");
-  EXPECT_EQ(parts->key, "a2V5=");
-  EXPECT_EQ(parts->endpoint, "https://acct.blob.core.x");
-
-  parts = parse_connection_string(
-      "BlobEndpoint=https://acct.blob.core.windows.net/;SharedAccessSignature=?sv=1&sig=a=b");
-  ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->endpoint, "https://acct.blob.core.windows.net");
-  EXPECT_EQ(parts->sas, "sv=1&sig=a=b");
-
-  EXPECT_EQ(parts->account, "acct");  // the portal's strings with a SAS have no AccountName
-
-  parts = parse_connection_string(" UseDevelopmentStorage = true ; ");
-  ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->endpoint, "http://127.0.0.1:10000/devstoreaccount1");
-}
-
-TEST(AuthConnectionString, AsPeoplePasteThem) {
-  for (const char* text :
-       {"AccountName = acct ; AccountKey = a2V5 ;", "\"AccountName=acct;AccountKey=a2V5\"",
-        "'AccountName=acct;AccountKey=a2V5'\n", "AccountName=acct;\nAccountKey=a2V5"}) {
-    const auto parts = parse_connection_string(text);
-    ASSERT_TRUE(parts) << text << parts.error().message;
-    EXPECT_EQ(parts->account, "acct") << text;
-    EXPECT_EQ(parts->key, "a2V5") << text;
-    EXPECT_EQ(parts->endpoint, "https://acct.blob.core.windows.net") << text;
-  }
-}
-
-TEST(AuthConnectionString, ASasIsOfTheAccountOfItsEndpoint) {
-  const auto account = [](const std::string& endpoint) {
-    const auto parts = parse_connection_string("BlobEndpoint=" + endpoint +
-                                               ";SharedAccessSignature=sp=rl&sig=SECRET");
-    return parts ? parts->account : parts.error().message;
-  };
-  EXPECT_EQ(account("https://acct.blob.core.chinacloudapi.cn/"), "acct");
-  EXPECT_EQ(account("https://acct-secondary.blob.core.windows.net/"), "acct");
-  EXPECT_EQ(account("http://127.0.0.1:10000/devstoreaccount1"), "devstoreaccount1");
-  EXPECT_EQ(account("https://models.corp.example/"), "");
-}
-
-TEST(AuthConnectionString, RefusesHalfOnesWithoutShowingThem) {
-  for (const char* bad : {"", "SECRET", "AccountKey=SECRET", "=SECRET;AccountName=a",
-                          "AccountName=a;accountname=SECRET"}) {
-    const auto parts = parse_connection_string(bad);
-    ASSERT_FALSE(parts) << bad;
-    EXPECT_THAT(parts.error().message, Not(HasSubstr("SECRET")));
-  }
 }
 
 std::string chosen(const std::map<std::string, std::string>& variables,

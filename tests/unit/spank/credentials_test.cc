@@ -22,30 +22,6 @@ TEST(Credentials, OnlyThoseOfTheStore) {
   EXPECT_THAT(azure, Contains("MINE"));
   EXPECT_THAT(azure, Not(Contains("AWS_SECRET_ACCESS_KEY")));
   EXPECT_THAT(credential_names(ask_for("file:///x"), {}), ElementsAre());
-  const auto https = credential_names(ask_for("https://h/x"), {});
-  EXPECT_THAT(https, Contains("AZURE_STORAGE_KEY"));
-  // It may be Azure's, never another store's: those secrets stay where they are.
-  for (const char* other :
-       {"AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS"}) {
-    EXPECT_THAT(https, Not(Contains(other)));
-  }
-  EXPECT_THAT(credential_names(ask_for("http://h/x"), {}), Contains("STAGE_ALLOW_HTTP"));
-}
-
-// What a user has set for azcopy, aws or gcloud works in a job as it does on the login node.
-TEST(Credentials, OfTheToolsThatUsersKnow) {
-  const auto azure = credential_names(ask_for("az://acct/cont"), {});
-  for (const char* name :
-       {"AZCOPY_AUTO_LOGIN_TYPE", "AZCOPY_SPA_APPLICATION_ID", "AZCOPY_SPA_CLIENT_SECRET",
-        "AZCOPY_TENANT_ID", "AZCOPY_MSI_CLIENT_ID", "AZURE_STORAGE_ANON"}) {
-    EXPECT_THAT(azure, Contains(name));
-  }
-  const auto s3 = credential_names(ask_for("s3://bucket/x"), {});
-  for (const char* name : {"AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL_STS"}) {
-    EXPECT_THAT(s3, Contains(name));
-  }
-  EXPECT_THAT(credential_names(ask_for("gs://bucket/x"), {}), Contains("CLOUDSDK_CONFIG"));
-  EXPECT_THAT(credential_names(ask_for("hf://org/name"), {}), Contains("XDG_CACHE_HOME"));
 }
 
 TEST(Credentials, GathersWhatIsSet) {

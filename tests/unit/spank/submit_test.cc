@@ -53,6 +53,18 @@ TEST_F(SubmitTest, AnExpiredSignatureIsRefused) {
   EXPECT_EQ(flag(by_string, Flag::kModel, "az://acct/cont/m/"), "");
   EXPECT_THAT(finish(by_string),
               HasSubstr("AZURE_STORAGE_CONNECTION_STRING expired at 2020-01-02T00:00:00Z"));
+  // Another account's is not looked at by the engine, however alike the names are.
+  for (const char* url : {"az://acct2/cont/m/", "az://other/acct/m/"}) {
+    Submit another(arguments);
+    EXPECT_EQ(flag(another, Flag::kModel, url), "");
+    unsetenv("AZURE_STORAGE_SAS_TOKEN");
+    EXPECT_EQ(finish(another), "") << url;
+  }
+  slurm.control.clear();
+  Submit by_https(arguments);
+  EXPECT_EQ(flag(by_https, Flag::kModel, "https://acct.blob.core.windows.net/cont/m/"), "");
+  EXPECT_THAT(finish(by_https), HasSubstr("expired"));
+  setenv("AZURE_STORAGE_SAS_TOKEN", "se=2020-01-01&sig=SECRET", 1);
   unsetenv("AZURE_STORAGE_CONNECTION_STRING");
   // Of no concern to a job that does not use it.
   Submit other(arguments);

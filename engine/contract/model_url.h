@@ -7,7 +7,7 @@
 
 #include "stage_model/result.h"
 
-namespace stage_model::spank {
+namespace stage_model {
 
 // `allowed`: the site's schemes. Errors: kUsage; the message never holds a signature.
 Status check_url(std::string_view url, const std::vector<std::string>& allowed);
@@ -21,4 +21,4 @@ std::string url_last_part(std::string_view url);
 // The URL without query and password: for messages.
 std::string url_for_message(std::string_view url);
 
-}  // namespace stage_model::spank
+}  // namespace stage_model

@@ -1,9 +1,9 @@
-#include "spank/model_url.h"
+#include "engine/contract/model_url.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stage_model::spank {
+namespace stage_model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(ModelUrl, LastPartIsFitForADirectory) {
 }
 
 }  // namespace
-}  // namespace stage_model::spank
+}  // namespace stage_model

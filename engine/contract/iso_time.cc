@@ -1,0 +1,69 @@
+#include "engine/contract/iso_time.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stage_model {
+namespace {
+
+// Takes exactly `digits` digits from the front.
+bool number(std::string_view& text, std::size_t digits, int& value) {
+  if (text.size() < digits) return false;
+  value = 0;
+  for (std::size_t i = 0; i < digits; ++i) {
+    if (text[i] < '0' || text[i] > '9') return false;
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(digits);
+  return true;
+}
+
+bool literal(std::string_view& text, char expected) {
+  if (!text.starts_with(expected)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// "T08:49[:37[.123]]Z" after the date.
+bool read_clock(std::string_view text, std::tm& parts) {
+  if (text.empty()) return true;
+  if (!literal(text, 'T') || !number(text, 2, parts.tm_hour) || !literal(text, ':') ||
+      !number(text, 2, parts.tm_min)) {
+    return false;
+  }
+  if (literal(text, ':')) {
+    if (!number(text, 2, parts.tm_sec)) return false;
+    if (literal(text, '.')) {
+      const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+      if (digits == 0) return false;
+      text.remove_prefix(digits);
+    }
+  }
+  return text == "Z";
+}
+
+}  // namespace
+
+std::optional<std::time_t> parse_iso_time(std::string_view text) {
+  std::tm parts{};
+  if (!number(text, 4, parts.tm_year) || !literal(text, '-') || !number(text, 2, parts.tm_mon) ||
+      !literal(text, '-') || !number(text, 2, parts.tm_mday) || !read_clock(text, parts)) {
+    return std::nullopt;
+  }
+  if (parts.tm_mon < 1 || parts.tm_mon > 12 || parts.tm_mday < 1 || parts.tm_mday > 31 ||
+      parts.tm_hour > 23 || parts.tm_min > 59 || parts.tm_sec > 60) {
+    return std::nullopt;
+  }
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  return ::timegm(&parts);
+}
+
+std::string format_iso_time(std::time_t when) {
+  std::tm parts{};
+  ::gmtime_r(&when, &parts);
+  std::array<char, 64> out{};
+  return {out.data(), std::strftime(out.data(), out.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+}  // namespace stage_model
