@@ -13,7 +13,7 @@ class Anonymous final : public Identity {
   // `why`: what was found but could not be used, for messages; may be empty.
   explicit Anonymous(std::string why = {}) : why_(std::move(why)) {}
 
-  Status sign(Request&) const override { return {}; }
+  Status sign(http::Request&) const override { return {}; }
   Status check(std::time_t) const override { return {}; }
   std::string describe() const override {
     return why_.empty() ? "anonymous" : "anonymous (" + why_ + ")";

@@ -69,7 +69,7 @@ class Login final : public AwsLogin {
 // The instance's role if there is one, else nobody: known only once the metadata service is asked.
 class InstanceLogin final : public AwsLogin {
  public:
-  InstanceLogin(std::vector<std::string> passed_over, Variables variables, Exchange exchange)
+  InstanceLogin(std::vector<std::string> passed_over, Variables variables, http::Exchange exchange)
       : passed_over_(std::move(passed_over)),
         variables_(std::move(variables)),
         exchange_(std::move(exchange)),
@@ -99,7 +99,7 @@ class InstanceLogin final : public AwsLogin {
 
   const std::vector<std::string> passed_over_;
   const Variables variables_;
-  const Exchange exchange_;
+  const http::Exchange exchange_;
   mutable std::mutex mutex_;
   bool nobody_ = true;  // under mutex_
   std::string why_;     // under mutex_
@@ -111,7 +111,7 @@ class AwsIdentity final : public Identity {
   AwsIdentity(std::shared_ptr<const AwsLogin> login, AwsScope scope)
       : login_(std::move(login)), scope_(std::move(scope)) {}
 
-  Status sign(Request& request) const override {
+  Status sign(http::Request& request) const override {
     Result<std::string> secret = login_->keeper().secret();
     if (!secret) return tl::unexpected(secret.error());
     if (secret->empty()) return {};
@@ -185,7 +185,8 @@ std::string aws_region(const Variables& variables, const AwsProfile& profile) {
 
 Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
                                                    const AwsProfile& profile,
-                                                   const std::string& region, Exchange exchange) {
+                                                   const std::string& region,
+                                                   http::Exchange exchange) {
   std::vector<std::string> passed_over;
   const auto pass_over = [&passed_over](std::string why) { passed_over.push_back(std::move(why)); };
   const auto fixed = [&passed_over](const std::string& name,

@@ -8,9 +8,9 @@
 
 #include "engine/auth/aws_profile.h"
 #include "engine/auth/aws_sigv4.h"
-#include "engine/auth/exchange.h"
 #include "engine/auth/identity.h"
 #include "engine/auth/proof_keeper.h"
+#include "engine/http/exchange.h"
 
 namespace stage_model::auth {
 
@@ -33,7 +33,7 @@ class AwsLogin {
 // nobody. Asks nobody yet. `region`: of the STS. Errors: kSource for what is there but cannot work.
 Result<std::shared_ptr<const AwsLogin>> choose_aws(
     const std::map<std::string, std::string>& variables, const AwsProfile& profile,
-    const std::string& region, Exchange exchange);
+    const std::string& region, http::Exchange exchange);
 
 // Signs for `scope` with the keys of `login`.
 IdentityPtr aws_identity(std::shared_ptr<const AwsLogin> login, AwsScope scope);

@@ -7,7 +7,6 @@
 #include <array>
 #include <pugixml.hpp>
 
-#include "engine/auth/patience.h"
 #include "engine/auth/secret_file.h"
 #include "engine/contract/iso_time.h"
 
@@ -53,8 +52,8 @@ Result<AwsGrant> checked(AwsGrant grant, const std::string& expiration) {
   return grant;
 }
 
-Result<Url> endpoint(const std::string& text, const char* name) {
-  Result<Url> url = parse_url(text);
+Result<http::Url> endpoint(const std::string& text, const char* name) {
+  Result<http::Url> url = http::parse_url(text);
   if (!url) return fail(ExitCode::kSource, fmt::format("{}: {}", name, url.error().message));
   while (url->path.ends_with('/')) url->path.pop_back();
   return url;
@@ -64,9 +63,9 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host.starts_with("127.");
 }
 
-ExchangeRequest local_request(const std::string& method, const std::string& origin,
-                              const std::string& path) {
-  ExchangeRequest out;
+http::ExchangeRequest local_request(const std::string& method, const std::string& origin,
+                                    const std::string& path) {
+  http::ExchangeRequest out;
   out.request.method = method;
   out.request.origin = origin;
   out.request.path = path;
@@ -110,28 +109,29 @@ Result<AwsGrant> parse_aws_grant_xml(const std::string& xml) {
   return checked(std::move(grant), keys.child_value("Expiration"));
 }
 
-Result<AwsGrant> grant_of_web_identity(const AwsWebIdentity& identity, const Exchange& exchange) {
+Result<AwsGrant> grant_of_web_identity(const AwsWebIdentity& identity,
+                                       const http::Exchange& exchange) {
   Result<std::string> token = read_secret_file(identity.token_file);
   if (!token)
     return fail(ExitCode::kSource, "AWS_WEB_IDENTITY_TOKEN_FILE: " + token.error().message);
-  Result<Url> sts = endpoint(identity.sts, "AWS_ENDPOINT_URL_STS");
+  Result<http::Url> sts = endpoint(identity.sts, "AWS_ENDPOINT_URL_STS");
   if (!sts) return tl::unexpected(sts.error());
   if (sts->scheme != "https" && !is_loopback(sts->host)) {
     return fail(ExitCode::kSource,
                 "AWS_ENDPOINT_URL_STS: a token is not sent in clear: use an https URL");
   }
-  ExchangeRequest asked;
+  http::ExchangeRequest asked;
   asked.request.method = "POST";
   asked.request.origin = sts->origin();
   asked.request.path = sts->path + "/";
   asked.request.headers = {{"Content-Type", "application/x-www-form-urlencoded"},
                            {"Accept", "application/xml"}};
-  asked.body = format_query({{"Action", "AssumeRoleWithWebIdentity"},
-                             {"Version", "2011-06-15"},
-                             {"RoleArn", identity.role},
-                             {"RoleSessionName", identity.session},
-                             {"WebIdentityToken", trimmed(std::move(*token))}});
-  Result<ExchangeAnswer> answer = exchange_patiently(exchange, asked, kAttempts);
+  asked.body = http::format_query({{"Action", "AssumeRoleWithWebIdentity"},
+                                   {"Version", "2011-06-15"},
+                                   {"RoleArn", identity.role},
+                                   {"RoleSessionName", identity.session},
+                                   {"WebIdentityToken", trimmed(std::move(*token))}});
+  Result<http::ExchangeAnswer> answer = http::exchange_with_retries(exchange, asked, kAttempts);
   const std::string who = fmt::format("the STS at {}", sts->host);
   if (!answer) {
     return fail(ExitCode::kSource, fmt::format("{}: {}", who, answer.error().message));
@@ -155,7 +155,8 @@ Result<std::optional<AwsContainer>> find_aws_container(const Variables& variable
   const std::string relative = variable(variables, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   const std::string full = variable(variables, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (relative.empty() && full.empty()) return std::nullopt;
-  Result<Url> url = parse_url(relative.empty() ? full : "http://169.254.170.2" + relative);
+  Result<http::Url> url =
+      http::parse_url(relative.empty() ? full : "http://169.254.170.2" + relative);
   if (!url) {
     return fail(ExitCode::kSource, "AWS_CONTAINER_CREDENTIALS_FULL_URI: " + url.error().message);
   }
@@ -171,7 +172,7 @@ Result<std::optional<AwsContainer>> find_aws_container(const Variables& variable
   AwsContainer out;
   out.origin = url->origin();
   out.path = url->path.empty() ? "/" : url->path;
-  Result<Query> query = parse_query(url->query);
+  Result<http::Query> query = http::parse_query(url->query);
   if (!query) return tl::unexpected(query.error());
   out.query = std::move(*query);
   out.token = variable(variables, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
@@ -179,9 +180,9 @@ Result<std::optional<AwsContainer>> find_aws_container(const Variables& variable
   return out;
 }
 
-Result<AwsGrant> grant_of_container(const AwsContainer& container, const Exchange& exchange) {
+Result<AwsGrant> grant_of_container(const AwsContainer& container, const http::Exchange& exchange) {
   constexpr std::string_view kWho = "the container's credentials service";
-  ExchangeRequest asked = local_request("GET", container.origin, container.path);
+  http::ExchangeRequest asked = local_request("GET", container.origin, container.path);
   asked.request.query = container.query;
   std::string token = container.token;
   if (!container.token_file.empty()) {
@@ -194,7 +195,7 @@ Result<AwsGrant> grant_of_container(const AwsContainer& container, const Exchang
     return fail(ExitCode::kSource, "the container's authorization token has a line break in it");
   }
   if (!token.empty()) asked.request.headers.emplace_back("Authorization", token);
-  Result<ExchangeAnswer> answer = exchange_patiently(exchange, asked, kAttempts);
+  Result<http::ExchangeAnswer> answer = http::exchange_with_retries(exchange, asked, kAttempts);
   if (!answer) return fail(ExitCode::kSource, fmt::format("{}: {}", kWho, answer.error().message));
   if (answer->status != 200) {
     return fail(ExitCode::kSource,
@@ -206,7 +207,8 @@ Result<AwsGrant> grant_of_container(const AwsContainer& container, const Exchang
 }
 
 Result<std::optional<AwsGrant>> grant_of_instance(const Variables& variables,
-                                                  const Exchange& exchange, std::string& why) {
+                                                  const http::Exchange& exchange,
+                                                  std::string& why) {
   constexpr std::string_view kWho = "the EC2 metadata service (IMDS)";
   std::string disabled = variable(variables, "AWS_EC2_METADATA_DISABLED");
   if (disabled == "true" || disabled == "TRUE" || disabled == "True") {
@@ -218,18 +220,19 @@ Result<std::optional<AwsGrant>> grant_of_instance(const Variables& variables,
   if (at.empty()) {
     at = mode == "IPv6" || mode == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
   }
-  Result<Url> url = endpoint(at, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  Result<http::Url> url = endpoint(at, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (!url) return tl::unexpected(url.error());
 
-  ExchangeRequest first = local_request("PUT", url->origin(), url->path + "/latest/api/token");
+  http::ExchangeRequest first =
+      local_request("PUT", url->origin(), url->path + "/latest/api/token");
   first.request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
-  Result<ExchangeAnswer> answer = exchange(first);
+  Result<http::ExchangeAnswer> answer = exchange(first);
   if (!answer) {
     why = fmt::format("{} does not answer: not on EC2, or its hop limit is 1", kWho);
     return std::nullopt;
   }
   if (answer->status == 429 || answer->status >= 500) {
-    answer = exchange_patiently(exchange, first, kAttempts);
+    answer = http::exchange_with_retries(exchange, first, kAttempts);
     if (!answer || answer->status == 429 || answer->status >= 500) {
       return fail(ExitCode::kSource,
                   fmt::format("{} is too busy or in trouble ({}): try later", kWho,
@@ -245,10 +248,10 @@ Result<std::optional<AwsGrant>> grant_of_instance(const Variables& variables,
     return std::nullopt;
   }
 
-  const auto get = [&](const std::string& path) -> Result<ExchangeAnswer> {
-    ExchangeRequest next = local_request("GET", url->origin(), url->path + path);
+  const auto get = [&](const std::string& path) -> Result<http::ExchangeAnswer> {
+    http::ExchangeRequest next = local_request("GET", url->origin(), url->path + path);
     next.request.headers = {{"X-aws-ec2-metadata-token", session}};
-    Result<ExchangeAnswer> result = exchange_patiently(exchange, next, kAttempts);
+    Result<http::ExchangeAnswer> result = http::exchange_with_retries(exchange, next, kAttempts);
     if (!result)
       return fail(ExitCode::kSource, fmt::format("{}: {}", kWho, result.error().message));
     if (result->status != 200 && result->status != 404) {
@@ -259,14 +262,14 @@ Result<std::optional<AwsGrant>> grant_of_instance(const Variables& variables,
     return result;
   };
   const std::string roles = "/latest/meta-data/iam/security-credentials/";
-  Result<ExchangeAnswer> names = get(roles);
+  Result<http::ExchangeAnswer> names = get(roles);
   if (!names) return tl::unexpected(names.error());
   const std::string role = trimmed(names->body.substr(0, names->body.find('\n')));
   if (names->status == 404 || role.empty()) {
     why = "the EC2 instance has no role";
     return std::nullopt;
   }
-  Result<ExchangeAnswer> keys = get(roles + encode(role));
+  Result<http::ExchangeAnswer> keys = get(roles + http::encode(role));
   if (!keys) return tl::unexpected(keys.error());
   if (keys->status == 404) {
     why = "the EC2 instance has no role";

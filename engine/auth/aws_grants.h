@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/auth/aws_sigv4.h"
-#include "engine/auth/exchange.h"
+#include "engine/http/exchange.h"
 
 namespace stage_model::auth {
 
@@ -21,24 +21,25 @@ struct AwsWebIdentity {
   std::string token_file, role, session;
   std::string sts;  // "https://sts.REGION.amazonaws.com"
 };
-Result<AwsGrant> grant_of_web_identity(const AwsWebIdentity& identity, const Exchange& exchange);
+Result<AwsGrant> grant_of_web_identity(const AwsWebIdentity& identity,
+                                       const http::Exchange& exchange);
 
 // A container's credentials service (ECS, EKS Pod Identity).
 struct AwsContainer {
   std::string origin, path;
-  Query query;
+  http::Query query;
   std::string token, token_file;  // Authorization; the file is read at each call. May be ""
 };
 // From AWS_CONTAINER_CREDENTIALS_*; nothing without them. Errors: kSource, for a URL that a secret
 // must not be sent to.
 Result<std::optional<AwsContainer>> find_aws_container(
     const std::map<std::string, std::string>& variables);
-Result<AwsGrant> grant_of_container(const AwsContainer& container, const Exchange& exchange);
+Result<AwsGrant> grant_of_container(const AwsContainer& container, const http::Exchange& exchange);
 
 // The role of an EC2 instance, by version 2 of its metadata service. Nothing, with the reason in
 // `why`, where there is no such service or no role.
 Result<std::optional<AwsGrant>> grant_of_instance(
-    const std::map<std::string, std::string>& variables, const Exchange& exchange,
+    const std::map<std::string, std::string>& variables, const http::Exchange& exchange,
     std::string& why);
 
 // Of containers and instances. Errors: kSource.

@@ -64,10 +64,11 @@ std::string host_header(std::string_view origin) {
   return std::string(host);
 }
 
-std::string canonical_query(const Query& query) {
+std::string canonical_query(const http::Query& query) {
   std::vector<std::pair<std::string, std::string>> items;
   items.reserve(query.size());
-  for (const auto& [name, value] : query) items.emplace_back(encode(name), encode(value));
+  for (const auto& [name, value] : query)
+    items.emplace_back(http::encode(name), http::encode(value));
   // By encoded name and value: "a-b" and "a=" are in another order once they are one text.
   std::sort(items.begin(), items.end());
   std::string out;
@@ -87,7 +88,7 @@ std::string utc(std::time_t when) {
 
 }  // namespace
 
-std::string aws_canonical_request(const Request& request, std::string& signed_headers) {
+std::string aws_canonical_request(const http::Request& request, std::string& signed_headers) {
   std::map<std::string, std::string> headers = {{"host", host_header(request.origin)}};
   for (const auto& [name, value] : request.headers) {
     auto [at, added] = headers.try_emplace(lowered(name), squeezed(value));
@@ -103,7 +104,7 @@ std::string aws_canonical_request(const Request& request, std::string& signed_he
   return out.append("\n").append(signed_headers).append("\n").append(kEmptyPayload);
 }
 
-void aws_sign(Request& request, const AwsKeys& keys, const AwsScope& scope, std::time_t now) {
+void aws_sign(http::Request& request, const AwsKeys& keys, const AwsScope& scope, std::time_t now) {
   const std::string time = utc(now);
   const std::string date = time.substr(0, 8);
   request.headers.emplace_back("X-Amz-Date", time);

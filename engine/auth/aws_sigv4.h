@@ -5,7 +5,7 @@
 #include <ctime>
 #include <string>
 
-#include "engine/auth/request.h"
+#include "engine/http/request.h"
 
 namespace stage_model::auth {
 
@@ -21,10 +21,10 @@ struct AwsScope {
 };
 
 // What is signed: AWS's "canonical request". `signed_headers` is set to their names, "a;b;c".
-std::string aws_canonical_request(const Request& request, std::string& signed_headers);
+std::string aws_canonical_request(const http::Request& request, std::string& signed_headers);
 
 // Adds X-Amz-Date, X-Amz-Security-Token, for S3 X-Amz-Content-Sha256, and Authorization over all
 // headers that are there and Host.
-void aws_sign(Request& request, const AwsKeys& keys, const AwsScope& scope, std::time_t now);
+void aws_sign(http::Request& request, const AwsKeys& keys, const AwsScope& scope, std::time_t now);
 
 }  // namespace stage_model::auth

@@ -3,7 +3,6 @@
 #include <ctime>
 
 #include "engine/auth/azure_login.h"
-#include "engine/auth/patience.h"
 #include "engine/auth/secret_file.h"
 
 namespace stage_model::auth {
@@ -21,7 +20,7 @@ std::string variable(const Variables& variables, const char* name) {
 
 // Who asks whom. Tenant and client are not secret.
 struct Application {
-  Exchange exchange;
+  http::Exchange exchange;
   std::string authority, tenant, client;
 };
 
@@ -64,20 +63,20 @@ const char* advice(const std::string& code) {
 }
 
 // `proof` are the form's fields that prove who asks.
-Result<std::optional<Proof>> ask(const Application& application, Query proof) {
-  Query form = {{"grant_type", "client_credentials"},
-                {"client_id", application.client},
-                {"scope", std::string(kStorageResource) + ".default"}};
+Result<std::optional<Proof>> ask(const Application& application, http::Query proof) {
+  http::Query form = {{"grant_type", "client_credentials"},
+                      {"client_id", application.client},
+                      {"scope", std::string(kStorageResource) + ".default"}};
   form.insert(form.end(), std::make_move_iterator(proof.begin()),
               std::make_move_iterator(proof.end()));
-  ExchangeRequest asked;
+  http::ExchangeRequest asked;
   asked.request.method = "POST";
   asked.request.origin = application.authority;
   asked.request.path = "/" + application.tenant + "/oauth2/v2.0/token";
   asked.request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
-  asked.body = format_query(form);
-  Result<ExchangeAnswer> answer =
-      exchange_patiently(application.exchange, asked, kAttempts, kFirstPause);
+  asked.body = http::format_query(form);
+  Result<http::ExchangeAnswer> answer =
+      http::exchange_with_retries(application.exchange, asked, kAttempts, kFirstPause);
   const std::string where = "Entra ID (" + application.authority + ")";
   if (!answer) {
     return fail(ExitCode::kSource,

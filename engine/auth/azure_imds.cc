@@ -26,13 +26,13 @@ std::string variable(const Variables& variables, const char* name) {
   return found == variables.end() ? "" : found->second;
 }
 
-std::string_view header(const ExchangeAnswer& answer, const char* name) {
+std::string_view header(const http::ExchangeAnswer& answer, const char* name) {
   const auto found = answer.headers.find(name);
   return found == answer.headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
 // Other clouds have services of their own at that address.
-bool is_another_clouds(const ExchangeAnswer& answer) {
+bool is_another_clouds(const http::ExchangeAnswer& answer) {
   const std::string_view server = header(answer, "server");
   return !header(answer, "metadata-flavor").empty() || server.starts_with("EC2ws") ||
          server.starts_with("Metadata Server");
@@ -40,7 +40,7 @@ bool is_another_clouds(const ExchangeAnswer& answer) {
 
 // Azure's own says so even where it answers 404, as it does while it is updated. Metadata services
 // of other clouds mostly say nothing of themselves, only 404 for what they do not know.
-bool is_azures(const ExchangeAnswer& answer) {
+bool is_azures(const http::ExchangeAnswer& answer) {
   const std::string_view server = header(answer, "server");
   return server.starts_with("IMDS") || server.starts_with("Microsoft");
 }
@@ -49,7 +49,7 @@ bool not_now(int status) {
   return status == 404 || status == 410 || status == 429 || status >= 500;
 }
 
-double asked_pause(const ExchangeAnswer& answer) {
+double asked_pause(const http::ExchangeAnswer& answer) {
   unsigned seconds = 0;
   const std::string_view text = header(answer, "retry-after");
   std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -57,13 +57,13 @@ double asked_pause(const ExchangeAnswer& answer) {
 }
 
 struct Imds {
-  Exchange exchange;
+  http::Exchange exchange;
   std::function<void(double)> sleep;
   std::string origin, base, client;
   bool named = false;  // by a variable: then whoever answers is it
 
-  ExchangeRequest request() const {
-    ExchangeRequest asked;
+  http::ExchangeRequest request() const {
+    http::ExchangeRequest asked;
     asked.local = true;
     asked.connect_timeout_s = kConnect;
     asked.request.origin = origin;
@@ -80,7 +80,7 @@ struct Imds {
     double waited = 0;
     bool answered = false;
     while (true) {
-      Result<ExchangeAnswer> answer = exchange(request());
+      Result<http::ExchangeAnswer> answer = exchange(request());
       if (!answer && !answered) {
         why = fmt::format("no IMDS at {}", origin);
         return std::nullopt;
@@ -103,13 +103,13 @@ struct Imds {
     }
   }
 
-  Result<std::optional<Proof>> token(const ExchangeAnswer& answer) const {
+  Result<std::optional<Proof>> token(const http::ExchangeAnswer& answer) const {
     Result<Proof> proof = parse_azure_token(answer.body, std::time(nullptr));
     if (!proof) return fail(ExitCode::kSource, fmt::format("IMDS: {}", proof.error().message));
     return std::optional<Proof>(std::move(*proof));
   }
 
-  Result<std::optional<Proof>> refused(const ExchangeAnswer& answer, std::string& why) const {
+  Result<std::optional<Proof>> refused(const http::ExchangeAnswer& answer, std::string& why) const {
     const std::string code = azure_error_code(answer.body);
     // 400 is how it says that the machine has no such identity.
     if (answer.status == 400 && client.empty()) {
@@ -130,7 +130,7 @@ struct Imds {
                                                answer.status, code, origin));
   }
 
-  Result<std::optional<Proof>> gave_up(const Result<ExchangeAnswer>& answer) const {
+  Result<std::optional<Proof>> gave_up(const Result<http::ExchangeAnswer>& answer) const {
     if (!answer) {
       return fail(ExitCode::kSource,
                   fmt::format("IMDS at {} stopped answering: {}", origin, answer.error().message));
@@ -160,7 +160,7 @@ AzureTokenWay azure_managed_identity(const Variables& variables,
   imds.named = !address.empty();
   if (!imds.named) address = kAddress;
   while (address.ends_with('/')) address.pop_back();
-  const Result<Url> url = parse_url(address);
+  const Result<http::Url> url = http::parse_url(address);
   if (url) {
     imds.origin = url->origin();
     imds.base = url->path;

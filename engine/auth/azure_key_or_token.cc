@@ -13,7 +13,7 @@ class NoToken final : public Identity {
  public:
   explicit NoToken(Error why) : why_(std::move(why)) {}
 
-  Status sign(Request&) const override { return tl::unexpected(why_); }
+  Status sign(http::Request&) const override { return tl::unexpected(why_); }
   Status check(std::time_t) const override { return {}; }
   std::string describe() const override { return "no token"; }
 
@@ -25,7 +25,7 @@ class KeyOrToken final : public Identity {
  public:
   KeyOrToken(IdentityPtr key, IdentityPtr token) : key_(std::move(key)), token_(std::move(token)) {}
 
-  Status sign(Request& request) const override { return current()->sign(request); }
+  Status sign(http::Request& request) const override { return current()->sign(request); }
   Status check(std::time_t now) const override { return current()->check(now); }
   Status prepare() const override { return current()->prepare(); }
 
@@ -44,7 +44,7 @@ class KeyOrToken final : public Identity {
       return true;
     }
     state_ = State::kNoToken;
-    Request nothing;
+    http::Request nothing;
     if (Status status = token_->sign(nothing); !status) why_ = status.error().message;
     return true;
   }

@@ -33,7 +33,7 @@ class AzureLogin final : public Identity {
 
   Status prepare() const override { return keeper_.prepare(); }
 
-  Status sign(Request& request) const override {
+  Status sign(http::Request& request) const override {
     Result<std::string> token = keeper_.secret();
     if (!token) return tl::unexpected(token.error());
     if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/auth/exchange.h"
 #include "engine/auth/identity.h"
 #include "engine/auth/proof_keeper.h"
+#include "engine/http/exchange.h"
 
 namespace stage_model::auth {
 
@@ -19,8 +19,8 @@ inline constexpr char kStorageResource[] = "https://storage.azure.com/";
 
 // What the identities need to know of where they are.
 struct AzureSurroundings {
-  Exchange exchange;      // none: no tokens at all
-  std::string authority;  // "https://login.microsoftonline.com", of the endpoint's cloud
+  http::Exchange exchange;  // none: no tokens at all
+  std::string authority;    // "https://login.microsoftonline.com", of the endpoint's cloud
   // Also those that no variable speaks of: this machine's managed identity, az.
   bool implicit = true;
   std::function<void(double seconds)> sleep;  // tests; else the real one

@@ -13,7 +13,7 @@
 namespace stage_model::auth {
 namespace {
 
-std::string value_of(const Query& query, std::string_view name) {
+std::string value_of(const http::Query& query, std::string_view name) {
   for (const auto& [key, value] : query) {
     if (key == name) return value;
   }
@@ -24,7 +24,7 @@ class AzureSas final : public Identity {
  public:
   explicit AzureSas(Sas sas) : sas_(std::move(sas)) {}
 
-  Status sign(Request& request) const override {
+  Status sign(http::Request& request) const override {
     request.query.insert(request.query.end(), sas_.query.begin(), sas_.query.end());
     return {};
   }
@@ -56,7 +56,7 @@ Result<Sas> parse_sas(std::string_view text) {
     return fail(ExitCode::kSource,
                 "the SAS is a whole URL: only what is behind its '?' is the SAS");
   }
-  Result<Query> query = parse_query(text);
+  Result<http::Query> query = http::parse_query(text);
   if (!query) return fail(ExitCode::kSource, "the SAS is not a query string: copy the token again");
   Sas sas;
   for (auto& item : *query) {

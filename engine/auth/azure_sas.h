@@ -10,7 +10,7 @@ namespace stage_model::auth {
 
 // What a SAS says of itself. Holds a secret (in `query`).
 struct Sas {
-  Query query;  // decoded, only the parameters of the signature
+  http::Query query;  // decoded, only the parameters of the signature
   std::optional<std::time_t> starts, expires;
   std::string permissions;  // sp; "" with a stored access policy (si)
   bool one_blob = false;    // sr=b: good for one blob, cannot list

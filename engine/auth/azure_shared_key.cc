@@ -7,7 +7,7 @@
 #include <map>
 
 #include "engine/auth/crypto.h"
-#include "engine/auth/http_date.h"
+#include "engine/http/date.h"
 
 namespace stage_model::auth {
 namespace {
@@ -24,8 +24,8 @@ class AzureSharedKey final : public Identity {
   AzureSharedKey(std::string account, std::string key)
       : account_(std::move(account)), key_(std::move(key)) {}
 
-  Status sign(Request& request) const override {
-    request.headers.emplace_back("x-ms-date", format_http_date(std::time(nullptr)));
+  Status sign(http::Request& request) const override {
+    request.headers.emplace_back("x-ms-date", http::format_http_date(std::time(nullptr)));
     const std::string text = azure_string_to_sign(request, account_);
     request.headers.emplace_back(
         "Authorization",
@@ -43,7 +43,7 @@ class AzureSharedKey final : public Identity {
 
 }  // namespace
 
-std::string azure_string_to_sign(const Request& request, std::string_view account) {
+std::string azure_string_to_sign(const http::Request& request, std::string_view account) {
   std::map<std::string, std::string> headers;
   for (const auto& [name, value] : request.headers) headers[lowered(name)] = value;
 

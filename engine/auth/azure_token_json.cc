@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "engine/auth/azure_login.h"
-#include "engine/auth/url.h"
+#include "engine/http/url.h"
 
 namespace stage_model::auth {
 namespace {
@@ -78,7 +78,7 @@ std::string azure_error_code(const std::string& json) {
 }
 
 bool is_safe_for_secrets(const std::string& url) {
-  const Result<Url> parts = parse_url(url);
+  const Result<http::Url> parts = http::parse_url(url);
   return parts && (parts->scheme == "https" || parts->host == "127.0.0.1" ||
                    parts->host == "localhost" || parts->host == "[::1]");
 }

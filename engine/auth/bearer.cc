@@ -11,7 +11,7 @@ class Bearer final : public Identity {
   Bearer(std::string token, std::string what, std::vector<std::string> passed_over)
       : passed_over_(std::move(passed_over)), token_(std::move(token)), what_(std::move(what)) {}
 
-  Status sign(Request& request) const override {
+  Status sign(http::Request& request) const override {
     const std::lock_guard lock(mutex_);
     if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
     return {};

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/auth/anonymous.h"
-#include "engine/auth/patience.h"
 #include "engine/auth/secret_file.h"
 
 namespace stage_model::auth {
@@ -45,7 +44,7 @@ class GoogleIdentity : public Identity {
   GoogleIdentity(std::function<Result<Proof>()> fetch, std::vector<std::string> passed_over)
       : passed_over_(std::move(passed_over)), keeper_(std::move(fetch), kMargin) {}
 
-  Status sign(Request& request) const override {
+  Status sign(http::Request& request) const override {
     Result<std::string> token = keeper_.secret();
     if (!token) return tl::unexpected(token.error());
     if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
@@ -98,18 +97,19 @@ class MetadataIdentity final : public GoogleIdentity {
   const std::shared_ptr<Metadata> known_;
 };
 
-Result<Proof> ask_metadata(const std::string& origin, const Exchange& exchange, Metadata& known) {
+Result<Proof> ask_metadata(const std::string& origin, const http::Exchange& exchange,
+                           Metadata& known) {
   constexpr std::string_view kWho = "the metadata server of Google Cloud";
-  ExchangeRequest asked;
+  http::ExchangeRequest asked;
   asked.request.origin = origin;
   asked.request.path = "/computeMetadata/v1/instance/service-accounts/default/token";
   asked.request.headers = {{"Metadata-Flavor", "Google"}};
   asked.local = true;
   asked.connect_timeout_s = kLocalConnect;
   asked.timeout_s = kLocalAnswer;
-  Result<ExchangeAnswer> answer = exchange(asked);
+  Result<http::ExchangeAnswer> answer = exchange(asked);
   if (answer && (answer->status == 429 || answer->status >= 500)) {
-    answer = exchange_patiently(exchange, asked, kAttempts);
+    answer = http::exchange_with_retries(exchange, asked, kAttempts);
   }
 
   const std::lock_guard lock(known.mutex);
@@ -172,13 +172,13 @@ Result<KeyFile> parse_key_file(const std::string& json) {
   return file;
 }
 
-Result<Proof> exchange_key(const KeyFile& file, const Exchange& exchange) {
-  Result<Url> url = parse_url(file.token_uri);
+Result<Proof> exchange_key(const KeyFile& file, const http::Exchange& exchange) {
+  Result<http::Url> url = http::parse_url(file.token_uri);
   if (!url) return fail(ExitCode::kSource, "its token_uri: " + url.error().message);
   if (url->scheme != "https" && !is_loopback(url->host)) {
     return fail(ExitCode::kSource, "its token_uri is not https");
   }
-  ExchangeRequest asked;
+  http::ExchangeRequest asked;
   asked.request.method = "POST";
   asked.request.origin = url->origin();
   asked.request.path = url->path;
@@ -187,15 +187,15 @@ Result<Proof> exchange_key(const KeyFile& file, const Exchange& exchange) {
     Result<std::string> jwt =
         google_jwt(file.email, file.key_id, file.private_key, file.token_uri, std::time(nullptr));
     if (!jwt) return tl::unexpected(jwt.error());
-    asked.body = format_query(
+    asked.body = http::format_query(
         {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"}, {"assertion", *jwt}});
   } else {
-    asked.body = format_query({{"grant_type", "refresh_token"},
-                               {"client_id", file.client_id},
-                               {"client_secret", file.client_secret},
-                               {"refresh_token", file.refresh_token}});
+    asked.body = http::format_query({{"grant_type", "refresh_token"},
+                                     {"client_id", file.client_id},
+                                     {"client_secret", file.client_secret},
+                                     {"refresh_token", file.refresh_token}});
   }
-  Result<ExchangeAnswer> answer = exchange_patiently(exchange, asked, kAttempts);
+  Result<http::ExchangeAnswer> answer = http::exchange_with_retries(exchange, asked, kAttempts);
   if (!answer) {
     return fail(ExitCode::kSource, fmt::format("{}: {}", url->host, answer.error().message));
   }
@@ -210,7 +210,7 @@ Result<Proof> exchange_key(const KeyFile& file, const Exchange& exchange) {
 }
 
 Result<IdentityPtr> from_file(const std::string& path, const std::string& text,
-                              std::vector<std::string> passed_over, Exchange exchange) {
+                              std::vector<std::string> passed_over, http::Exchange exchange) {
   Result<KeyFile> file = parse_key_file(text);
   if (!file) return fail(file.error().code, path + " " + file.error().message);
   if (file->type == "service_account") {
@@ -248,7 +248,7 @@ Result<Proof> parse_google_token(const std::string& json, std::time_t now) {
   return Proof{std::string(token), now + static_cast<std::time_t>(life)};
 }
 
-Result<IdentityPtr> choose_google(const Variables& variables, Exchange exchange) {
+Result<IdentityPtr> choose_google(const Variables& variables, http::Exchange exchange) {
   std::vector<std::string> passed_over;
   if (!variable(variables, "STORAGE_EMULATOR_HOST").empty()) {
     return std::make_shared<Anonymous>("STORAGE_EMULATOR_HOST is set");
@@ -274,7 +274,7 @@ Result<IdentityPtr> choose_google(const Variables& variables, Exchange exchange)
   std::string host = variable(variables, "GCE_METADATA_HOST");
   // By address: where there is no such server its name may take long not to be found.
   if (host.empty()) host = "169.254.169.254";
-  Result<Url> url = parse_url("http://" + host);
+  Result<http::Url> url = http::parse_url("http://" + host);
   if (!url) return fail(ExitCode::kSource, "GCE_METADATA_HOST: " + url.error().message);
   auto known = std::make_shared<Metadata>();
   return std::make_shared<MetadataIdentity>(

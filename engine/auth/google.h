@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "engine/auth/exchange.h"
 #include "engine/auth/identity.h"
 #include "engine/auth/proof_keeper.h"
+#include "engine/http/exchange.h"
 
 namespace stage_model::auth {
 
@@ -14,7 +14,7 @@ namespace stage_model::auth {
 // server (GCE_METADATA_HOST); nobody. Asks nobody yet. Errors: kSource for what is there but cannot
 // work.
 Result<IdentityPtr> choose_google(const std::map<std::string, std::string>& variables,
-                                  Exchange exchange);
+                                  http::Exchange exchange);
 
 // {"access_token": …, "expires_in": seconds}. Errors: kSource.
 Result<Proof> parse_google_token(const std::string& json, std::time_t now);

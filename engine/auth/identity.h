@@ -6,20 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/auth/request.h"
+#include "engine/http/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::auth {
 
-// Thread-safe after construction.
-class Identity {
+// Thread-safe after construction. What the client asks of it while it transfers is http::Signer.
+class Identity : public http::Signer {
  public:
-  virtual ~Identity() = default;
-
-  // Adds what proves the identity. Called right before every attempt, since some proofs hold for
-  // minutes only. Must not block. Errors: kSource.
-  virtual Status sign(Request& request) const = 0;
-
   // Can it work at `now` at all? Asked before anything is sent. Errors: kSource.
   virtual Status check(std::time_t now) const = 0;
 
@@ -37,7 +31,7 @@ class Identity {
   // prepare(). No secrets.
   virtual std::vector<std::string> passed_over() const { return {}; }
 
-  // The rest is for proofs that are fetched and run out (tokens); proof_keeper.h has it.
+  // For proofs that are fetched and run out (tokens); proof_keeper.h has it.
 
   // Fetches the first proof, unless one is there. Blocks; every wait has a limit. Rank 0, before it
   // lists; others only where nothing was handed over. Errors: kSource.
@@ -49,19 +43,6 @@ class Identity {
   virtual Status accept(const std::string& handover) const {
     (void)handover;
     return {};
-  }
-
-  // Is there a proof to sign with? If not, one is on its way: ask again soon. Never blocks.
-  virtual bool ready() const { return true; }
-
-  // Numbers the proofs: noted by the client before it signs.
-  virtual unsigned generation() const { return 0; }
-
-  // The store refused the proof of a request (by its dialect: mostly 401) signed with proof
-  // `generation`. True: another proof is there or on its way, so once more. Never blocks.
-  virtual bool renew(unsigned generation) const {
-    (void)generation;
-    return false;
   }
 };
 

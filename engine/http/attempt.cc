@@ -61,7 +61,7 @@ void initialise_curl() {
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
 }
 
-Attempt::Attempt(const auth::Request& request, const Expected& expected, const Options& options,
+Attempt::Attempt(const Request& request, const Expected& expected, const Options& options,
                  const Environment& environment, bool fresh, TokenBucket& bucket, double now)
     : easy_(curl_easy_init()),
       expected_(expected),

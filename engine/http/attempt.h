@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "engine/auth/request.h"
 #include "engine/http/dialect.h"
 #include "engine/http/environment.h"
 #include "engine/http/low_speed.h"
 #include "engine/http/options.h"
+#include "engine/http/request.h"
 #include "engine/http/token_bucket.h"
 
 namespace stage_model::http {
@@ -41,7 +41,7 @@ void initialise_curl();  // once per process; before anything else of libcurl. T
 class Attempt {
  public:
   // `request` is signed, and its Range and If-Match are set. `fresh`: not on an old connection.
-  Attempt(const auth::Request& request, const Expected& expected, const Options& options,
+  Attempt(const Request& request, const Expected& expected, const Options& options,
           const Environment& environment, bool fresh, TokenBucket& bucket, double now);
   ~Attempt();
   Attempt(const Attempt&) = delete;

@@ -11,9 +11,9 @@
 
 namespace stage_model::http {
 
-Client::Client(const Options& options, const Environment& environment, auth::IdentityPtr identity,
+Client::Client(const Options& options, const Environment& environment, SignerPtr signer,
                const Dialect& dialect)
-    : shared_(std::make_unique<Shared>(options, environment, std::move(identity), dialect)),
+    : shared_(std::make_unique<Shared>(options, environment, std::move(signer), dialect)),
       dispatcher_(std::make_unique<Dispatcher>(*shared_)) {
   for (unsigned i = 0; i < std::max(1U, options.threads); ++i) {
     workers_.push_back(std::make_unique<Worker>(*shared_, *dispatcher_));
@@ -47,8 +47,7 @@ void Client::start(RangeGet get) {
   dispatcher_->add(std::move(job));
 }
 
-Result<Response> Client::perform(auth::Request request, const std::string& what,
-                                 std::size_t max_body) {
+Result<Response> Client::perform(Request request, const std::string& what, std::size_t max_body) {
   // Shared: the promise is still in use inside set_value when the future is ready already.
   auto promise = std::make_shared<std::promise<Result<Response>>>();
   auto answer = promise->get_future();

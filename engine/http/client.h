@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/auth/identity.h"
 #include "engine/http/dialect.h"
 #include "engine/http/environment.h"
 #include "engine/http/options.h"
+#include "engine/http/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::http {
@@ -25,7 +25,7 @@ class Worker;
 
 // One ranged GET into the caller's memory.
 struct RangeGet {
-  auth::Request request;                 // without Range and If-Match
+  Request request;                       // without Range and If-Match
   std::string what;                      // for messages: "blob llama/x.bin"
   std::uint64_t offset = 0, length = 0;  // length > 0
   std::uint64_t total = 0;               // size of the object as listed
@@ -43,8 +43,8 @@ struct RangeGet {
 // Thread-safe. Destruction ends what is outstanding with kStopped; no callback comes after it.
 class Client {
  public:
-  // `dialect` outlives the client. `identity` signs right before every attempt.
-  Client(const Options& options, const Environment& environment, auth::IdentityPtr identity,
+  // `dialect` outlives the client. `signer` signs right before every attempt.
+  Client(const Options& options, const Environment& environment, SignerPtr signer,
          const Dialect& dialect);
   ~Client();
   Client(const Client&) = delete;
@@ -55,7 +55,7 @@ class Client {
   // A small request: waits for its answer (2xx), with the same retries. `max_body` in bytes; 0: the
   // headers are enough, and a body is not waited for.
   // Not from a callback. Errors: as the dialect explains them.
-  Result<Response> perform(auth::Request request, const std::string& what, std::size_t max_body);
+  Result<Response> perform(Request request, const std::string& what, std::size_t max_body);
 
   Counters counters() const;
 

@@ -3,7 +3,12 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <memory>
+#include <random>
+#include <thread>
 #include <utility>
 
 #include "engine/http/attempt.h"
@@ -16,7 +21,7 @@ namespace {
 constexpr std::size_t kMaxBytes = 1 << 20;  // of headers and body
 
 struct Receiver {
-  auth::ExchangeAnswer answer;
+  ExchangeAnswer answer;
   std::size_t bytes = 0;
 };
 
@@ -39,8 +44,7 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self)
   return size * count;
 }
 
-Result<auth::ExchangeAnswer> exchange(const Environment& environment,
-                                      const auth::ExchangeRequest& asked) {
+Result<ExchangeAnswer> exchange(const Environment& environment, const ExchangeRequest& asked) {
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy(curl_easy_init(),
                                                                  &curl_easy_cleanup);
   const auto set = [&easy](auto option, auto value) {
@@ -110,13 +114,45 @@ Result<auth::ExchangeAnswer> exchange(const Environment& environment,
   return std::move(receiver.answer);
 }
 
+constexpr double kMaxPause = 10;
+
+bool not_now(const Result<ExchangeAnswer>& answer) {
+  if (!answer) return answer.error().code == ExitCode::kTransfer;
+  return answer->status == 429 || answer->status >= 500;
+}
+
+double asked_pause(const Result<ExchangeAnswer>& answer) {
+  if (!answer) return 0;
+  const auto header = answer->headers.find("retry-after");
+  if (header == answer->headers.end()) return 0;
+  unsigned seconds = 0;
+  const std::string& text = header->second;
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return std::min<double>(seconds, kMaxPause);
+}
+
 }  // namespace
 
-auth::Exchange make_exchange(Environment environment) {
+Exchange make_exchange(Environment environment) {
   initialise_curl();
-  return [environment = std::move(environment)](const auth::ExchangeRequest& request) {
+  return [environment = std::move(environment)](const ExchangeRequest& request) {
     return exchange(environment, request);
   };
+}
+
+Result<ExchangeAnswer> exchange_with_retries(const Exchange& exchange,
+                                             const ExchangeRequest& request, unsigned attempts,
+                                             double first_pause_s) {
+  thread_local std::minstd_rand random{std::random_device()()};
+  double pause = first_pause_s;
+  for (unsigned attempt = 1;; ++attempt) {
+    Result<ExchangeAnswer> answer = exchange(request);
+    if (!not_now(answer) || attempt >= attempts) return answer;
+    const double spread = std::uniform_real_distribution<>(0.5, 1.5)(random);
+    const double wait = std::max(asked_pause(answer), std::min(pause * spread, kMaxPause));
+    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+    pause *= 2;
+  }
 }
 
 }  // namespace stage_model::http

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "engine/auth/http_date.h"
+#include "engine/http/date.h"
 
 namespace stage_model::http {
 namespace {
@@ -79,7 +79,7 @@ std::optional<double> parse_retry_after(std::string_view text, std::time_t now) 
     const auto seconds = parse_number(text);  // nothing: more than 64 bits hold
     return seconds ? std::min(static_cast<double>(*seconds), kMaxRetryAfter) : kMaxRetryAfter;
   }
-  const auto when = auth::parse_http_date(text);
+  const auto when = parse_http_date(text);
   if (!when) return std::nullopt;
   return std::clamp(std::difftime(*when, now), 0.0, kMaxRetryAfter);
 }

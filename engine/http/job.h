@@ -8,16 +8,16 @@
 #include <memory>
 #include <string>
 
-#include "engine/auth/request.h"
 #include "engine/http/attempt.h"
 #include "engine/http/dialect.h"
 #include "engine/http/places.h"
+#include "engine/http/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::http {
 
 struct Job {
-  auth::Request request;
+  Request request;
   std::string what;
   Expected expected;  // of the whole request
   std::function<void(Result<Response>)> done;

@@ -10,7 +10,7 @@
 namespace stage_model::http {
 namespace {
 
-std::string without_default_port(const auth::Url& url) {
+std::string without_default_port(const Url& url) {
   const bool standard =
       (url.scheme == "https" && url.port == "443") || (url.scheme == "http" && url.port == "80");
   return standard ? url.scheme + "://" + url.host : url.origin();
@@ -47,9 +47,9 @@ bool has_scheme(std::string_view text) {
 
 }  // namespace
 
-Place place_of(const auth::Request& request) {
+Place place_of(const Request& request) {
   Place place{request.origin, request.path};
-  if (!request.query.empty()) place.target += "?" + auth::format_query(request.query);
+  if (!request.query.empty()) place.target += "?" + format_query(request.query);
   return place;
 }
 
@@ -78,7 +78,7 @@ Result<Place> follow(const Place& from, std::string_view location) {
   }
   const std::string absolute =
       location.starts_with("//") ? scheme + ":" + std::string(location) : std::string(location);
-  Result<auth::Url> url = auth::parse_url(absolute);
+  Result<Url> url = parse_url(absolute);
   if (!url)
     return fail(ExitCode::kSource,
                 fmt::format("redirects to '{}', which is {}", shown, url.error().message));

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/auth/request.h"
+#include "engine/http/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::http {
@@ -16,7 +16,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-Place place_of(const auth::Request& request);
+Place place_of(const Request& request);
 
 // 301, 302, 303, 307, 308.
 bool is_redirect(int status);

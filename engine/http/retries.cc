@@ -66,7 +66,7 @@ bool Retries::go_elsewhere(Job& job, Outcome& outcome) {
     return false;
   }
   if (job.route.at_home() && !job.renewed && shared_.dialect.proof_refused(outcome.response) &&
-      shared_.identity->renew(job.generation)) {
+      shared_.signer->renew(job.generation)) {
     job.renewed = true;
     return true;
   }

@@ -4,21 +4,20 @@
 #include <limits>
 #include <utility>
 
-#include "engine/auth/identity.h"
 #include "engine/base/clock.h"
 #include "engine/http/dialect.h"
 #include "engine/http/environment.h"
 #include "engine/http/options.h"
+#include "engine/http/request.h"
 #include "engine/http/token_bucket.h"
 
 namespace stage_model::http {
 
 struct Shared {
-  Shared(const Options& given, Environment surroundings, auth::IdentityPtr who,
-         const Dialect& store)
+  Shared(const Options& given, Environment surroundings, SignerPtr who, const Dialect& store)
       : options(given),
         environment(std::move(surroundings)),
-        identity(std::move(who)),
+        signer(std::move(who)),
         dialect(store),
         started(now()),
         deadline(given.deadline_s > 0 ? started + given.deadline_s
@@ -27,7 +26,7 @@ struct Shared {
 
   const Options options;
   const Environment environment;
-  const auth::IdentityPtr identity;
+  const SignerPtr signer;
   const Dialect& dialect;
   const double started, deadline;  // by now()
   TokenBucket bucket;

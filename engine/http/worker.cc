@@ -73,7 +73,7 @@ void Worker::begin(JobPtr job) {
     dispatcher_.ended(std::move(job), stopped(kLate));
   } else if (job->unwanted && *job->unwanted) {
     dispatcher_.ended(std::move(job), stopped("not wanted any more"));
-  } else if (job->route.at_home() && !shared_.identity->ready()) {
+  } else if (job->route.at_home() && !shared_.signer->ready()) {
     dispatcher_.put_back(std::move(job), time + kProofWait);
   } else {
     attempt(std::move(job), time);
@@ -81,7 +81,7 @@ void Worker::begin(JobPtr job) {
 }
 
 void Worker::attempt(JobPtr job, double time) {
-  auth::Request request = job->request;
+  Request request = job->request;
   if (job->route.place) {
     request.origin = job->route.place->origin;
     request.path = job->route.place->target;
@@ -97,9 +97,9 @@ void Worker::attempt(JobPtr job, double time) {
     if (auto only = condition(expected.etag)) request.headers.push_back(std::move(*only));
   }
   ++job->attempts;
-  job->generation = shared_.identity->generation();
+  job->generation = shared_.signer->generation();
   // Only home sees our proof.
-  if (Status status = job->route.at_home() ? shared_.identity->sign(request) : Status(); !status) {
+  if (Status status = job->route.at_home() ? shared_.signer->sign(request) : Status(); !status) {
     Outcome outcome;
     outcome.kind = Kind::kIdentity;
     outcome.detail = status.error().message;

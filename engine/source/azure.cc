@@ -74,9 +74,9 @@ class Azure final : public Source {
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [origin = url_.origin, container = container_path()](const plan::Object& object) {
-          auth::Request request;
+          http::Request request;
           request.origin = origin;
-          request.path = container + "/" + auth::encode_path(object.key);
+          request.path = container + "/" + http::encode_path(object.key);
           request.headers.emplace_back("x-ms-version", kApiVersion);
           return request;
         });
@@ -113,7 +113,7 @@ class Azure final : public Source {
   std::string container_path() const { return url_.base + "/" + url_.container; }
   std::string resolved() const { return url_.origin + "\n" + url_.base; }
   std::string display() const {
-    return url_.origin + container_path() + "/" + auth::encode_path(url_.path);
+    return url_.origin + container_path() + "/" + http::encode_path(url_.path);
   }
 
   // A signature for one blob cannot list: what a HEAD says takes the place of the list.
@@ -124,10 +124,10 @@ class Azure final : public Source {
                       ": the SAS is for a single blob (sr=b): name that blob, without a "
                       "slash at the end, or use a SAS for the container (sr=c)");
     }
-    auth::Request request;
+    http::Request request;
     request.method = "HEAD";
     request.origin = url_.origin;
-    request.path = container_path() + "/" + auth::encode_path(url_.path);
+    request.path = container_path() + "/" + http::encode_path(url_.path);
     request.headers.emplace_back("x-ms-version", kApiVersion);
     Result<http::Response> answer = client.perform(request, "object '" + show(url_.path) + "'", 0);
     if (!answer) return tl::unexpected(answer.error());
@@ -138,7 +138,7 @@ class Azure final : public Source {
 
   Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
                         unsigned most) {
-    auth::Request request;
+    http::Request request;
     request.origin = url_.origin;
     request.path = container_path();
     request.query = {{"restype", "container"},

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "engine/auth/crypto.h"
-#include "engine/auth/url.h"
 #include "engine/http/headers.h"
+#include "engine/http/url.h"
 #include "engine/source/show.h"
 #include "engine/source/xml.h"
 
@@ -43,7 +43,7 @@ Result<Entry> parse_blob(const pugi::xml_node& blob) {
   const pugi::xml_node name = blob.child("Name");
   entry.key = text_of(name);
   if (std::string_view(name.attribute("Encoded").value()) == "true") {
-    Result<std::string> decoded = auth::decode(entry.key);
+    Result<std::string> decoded = http::decode(entry.key);
     if (!decoded) {
       return fail(ExitCode::kSource,
                   fmt::format("the list has an unreadable encoded name '{}'", show(entry.key)));

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "engine/auth/azure_sas.h"
-#include "engine/auth/url.h"
 #include "engine/contract/azure_secret.h"
+#include "engine/http/url.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
@@ -50,7 +50,7 @@ std::optional<std::string> account_of_host(std::string& host) {
 // An endpoint from a variable, for `account`.
 Result<Endpoint> parse_endpoint(const std::string& text, const std::string& account,
                                 const char* name) {
-  Result<auth::Url> url = auth::parse_url(text);
+  Result<http::Url> url = http::parse_url(text);
   if (!url) {
     return fail(ExitCode::kSource, fmt::format("{}: {}", name, url.error().message));
   }
@@ -88,14 +88,14 @@ Result<Endpoint> endpoint_for(const std::string& account, const Variables& varia
 }
 
 // What a variable names as the endpoint of the user's account; an error if none does.
-Result<auth::Url> named_endpoint(const Variables& variables) {
+Result<http::Url> named_endpoint(const Variables& variables) {
   std::string named = variable(variables, "AZURE_STORAGE_BLOB_ENDPOINT");
   if (named.empty()) {
     const auto connection =
         parse_connection_string(variable(variables, "AZURE_STORAGE_CONNECTION_STRING"));
     if (connection) named = connection->endpoint;
   }
-  return auth::parse_url(named);
+  return http::parse_url(named);
 }
 
 // Takes the part up to the next slash.
@@ -158,7 +158,7 @@ Result<AzureUrl> parse_az(std::string_view text, const Variables& variables) {
 
 Status take_query(const std::string& text, AzureUrl& url) {
   if (text.empty()) return {};
-  Result<auth::Query> query = auth::parse_query(text);
+  Result<http::Query> query = http::parse_query(text);
   if (!query) return tl::unexpected(query.error());
   for (const auto& [name, value] : *query) {
     if (auth::is_sas_parameter(name)) continue;
@@ -172,7 +172,7 @@ Status take_query(const std::string& text, AzureUrl& url) {
 }
 
 Result<AzureUrl> parse_http(std::string_view text) {
-  Result<auth::Url> parts = auth::parse_url(text);
+  Result<http::Url> parts = http::parse_url(text);
   if (!parts) return tl::unexpected(parts.error());
   AzureUrl url;
   std::string host = parts->host;
@@ -192,8 +192,8 @@ Result<AzureUrl> parse_http(std::string_view text) {
   }
   url.origin = parts->origin();
   url.container = take_segment(rest);
-  Result<std::string> container = auth::decode(url.container);  // $root may come as %24root
-  Result<std::string> path = auth::decode(rest);
+  Result<std::string> container = http::decode(url.container);  // $root may come as %24root
+  Result<std::string> path = http::decode(rest);
   if (!path) return tl::unexpected(path.error());
   if (!container) return tl::unexpected(container.error());
   url.container = std::move(*container);
@@ -209,7 +209,7 @@ Result<AzureUrl> parse_http(std::string_view text) {
 
 bool is_azure_url(std::string_view url, const Variables& variables) {
   if (url.starts_with("az://")) return true;
-  Result<auth::Url> parts = auth::parse_url(url);
+  Result<http::Url> parts = http::parse_url(url);
   if (!parts) return false;
   const bool signature =
       parts->query.starts_with("sig=") || parts->query.find("&sig=") != std::string::npos;
@@ -225,7 +225,7 @@ bool is_azure_url(std::string_view url, const Variables& variables) {
   }
   // A custom domain is one account's; its URLs have no account in their path, so they are az://
   // only.
-  const Result<auth::Url> endpoint = named_endpoint(variables);
+  const Result<http::Url> endpoint = named_endpoint(variables);
   const bool emulator = endpoint && (endpoint->path.size() > 1 || !endpoint->port.empty());
   return emulator && endpoint->origin() == parts->origin();
 }
@@ -235,12 +235,12 @@ bool is_trusted_azure(const std::string& origin, const Variables& variables) {
   static constexpr std::array<std::string_view, 6> kSuffixes = {
       ".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net",
       ".core.cloudapi.de", ".storage.azure.net",     ".fabric.microsoft.com"};
-  const Result<auth::Url> url = auth::parse_url(origin);
+  const Result<http::Url> url = http::parse_url(origin);
   if (!url) return false;
   const bool own = std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](std::string_view suffix) {
     return url->host.ends_with(suffix);
   });
-  const Result<auth::Url> endpoint = named_endpoint(variables);
+  const Result<http::Url> endpoint = named_endpoint(variables);
   return own || (endpoint && endpoint->origin() == url->origin());
 }
 
@@ -249,7 +249,7 @@ std::string azure_authority(const std::string& origin) {
       {".core.usgovcloudapi.net", "https://login.microsoftonline.us"},
       {".core.chinacloudapi.cn", "https://login.chinacloudapi.cn"},
   }};
-  const auto url = auth::parse_url(origin);
+  const auto url = http::parse_url(origin);
   for (const auto& [suffix, authority] : kClouds) {
     if (url && url->host.ends_with(suffix)) return authority;
   }

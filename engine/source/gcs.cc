@@ -50,7 +50,7 @@ Result<Place> find_place(const std::string& bucket, const Variables& variables) 
     if (text.empty()) continue;
     const bool emulator = name == kEmulator;
     if (emulator && text.find("://") == std::string::npos) text.insert(0, "http://");
-    Result<auth::Url> url = auth::parse_url(text);
+    Result<http::Url> url = http::parse_url(text);
     if (!url) return fail(ExitCode::kSource, fmt::format("{}: {}", name, url.error().message));
     if (!emulator && url->scheme != "https" && !is_loopback(url->host)) {
       return fail(ExitCode::kSource,
@@ -62,7 +62,7 @@ Result<Place> find_place(const std::string& bucket, const Variables& variables) 
     base.insert(0, url->path);
     break;
   }
-  return Place{origin, base + "/b/" + auth::encode(bucket) + "/o"};
+  return Place{origin, base + "/b/" + http::encode(bucket) + "/o"};
 }
 
 class Gcs final : public Source {
@@ -108,9 +108,9 @@ class Gcs final : public Source {
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [place = place_](const plan::Object& object) {
-          auth::Request request;
+          http::Request request;
           request.origin = place.origin;
-          request.path = place.objects + "/" + auth::encode(object.key);
+          request.path = place.objects + "/" + http::encode(object.key);
           request.query = {{"alt", "media"}, {"ifGenerationMatch", object.etag}};
           // Without it the store unpacks what was stored with "Content-Encoding: gzip": other bytes
           // than those that it states size and hash of, and no ranges.
@@ -135,7 +135,7 @@ class Gcs final : public Source {
 
   Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
                         unsigned most) {
-    auth::Request request;
+    http::Request request;
     request.origin = place_.origin;
     request.path = place_.objects;
     request.query = {{"maxResults", std::to_string(most)},

@@ -97,20 +97,20 @@ class Hf final : public Source {
                        url_.repository, revision, url_.path.empty() ? "" : "/", show(url_.path));
   }
 
-  auth::Request api_request(const std::string& rest) const {
-    auth::Request request;
+  http::Request api_request(const std::string& rest) const {
+    http::Request request;
     request.origin = url_.origin;
     request.path = fmt::format("{}/api/{}/{}/{}", url_.base, url_.kind, url_.repository, rest);
     return request;
   }
 
   // Models have their files at the hub's root, the other kinds below their name.
-  auth::Request file_request(const std::string& path) const {
-    auth::Request request;
+  http::Request file_request(const std::string& path) const {
+    http::Request request;
     request.origin = url_.origin;
     request.path = fmt::format("{}/{}{}/resolve/{}/{}", url_.base,
                                url_.kind == "models" ? "" : url_.kind + "/", url_.repository,
-                               commit_, auth::encode_path(path));
+                               commit_, http::encode_path(path));
     return request;
   }
 
@@ -121,7 +121,7 @@ class Hf final : public Source {
       return {};
     }
     Result<http::Response> answer =
-        client.perform(api_request("revision/" + auth::encode(url_.revision)),
+        client.perform(api_request("revision/" + http::encode(url_.revision)),
                        "revision of " + display(), kMaxAnswer);
     if (!answer) return tl::unexpected(answer.error());
     Result<std::string> commit = parse_hf_commit(answer->body);
@@ -132,7 +132,7 @@ class Hf final : public Source {
 
   Result<std::vector<Entry>> tree(http::Client& client) {
     std::vector<Entry> entries;
-    auth::Request request = api_request("tree/" + commit_);
+    http::Request request = api_request("tree/" + commit_);
     request.query = {{"recursive", "true"}, {"expand", "false"}};
     for (unsigned pages = 0; pages < kMaxPages; ++pages) {
       const http::Place here = http::place_of(request);
@@ -206,7 +206,7 @@ Result<std::unique_ptr<Source>> open_hf(std::string_view text, const Variables& 
   if (!url) return tl::unexpected(url.error());
   Result<auth::IdentityPtr> identity = choose_hf_identity(variables);
   if (!identity) return tl::unexpected(identity.error());
-  Result<auth::Url> hub = auth::parse_url(url->origin);
+  Result<http::Url> hub = http::parse_url(url->origin);
   if (!hub) return tl::unexpected(hub.error());
   const bool secret = !(*identity)->handover().empty();
   if (Status status = check_plain_http(*hub, secret, variables); !status) {

@@ -6,7 +6,7 @@
 
 #include "engine/auth/bearer.h"
 #include "engine/auth/secret_file.h"
-#include "engine/auth/url.h"
+#include "engine/http/url.h"
 #include "engine/source/plain_http.h"
 #include "engine/source/show.h"
 
@@ -40,7 +40,7 @@ Result<std::string> take_revision(std::string text, std::string_view& rest) {
     text += "/" + take_segment(rest);
     text += "/" + take_segment(rest);
   }
-  Result<std::string> revision = auth::decode(text);
+  Result<std::string> revision = http::decode(text);
   if (!revision) return revision;
   const bool fine =
       !revision->empty() && std::all_of(revision->begin(), revision->end(), [](char c) {
@@ -53,7 +53,7 @@ Result<std::string> take_revision(std::string text, std::string_view& rest) {
 Status take_hub(const Variables& variables, HfUrl& url) {
   std::string endpoint = variable(variables, "HF_ENDPOINT");
   if (endpoint.empty()) endpoint = "https://huggingface.co";
-  Result<auth::Url> parts = auth::parse_url(endpoint);
+  Result<http::Url> parts = http::parse_url(endpoint);
   if (!parts) return fail(ExitCode::kUsage, "HF_ENDPOINT: " + parts.error().message);
   url.origin = parts->origin();
   url.base = parts->path;

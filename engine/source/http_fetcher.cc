@@ -13,14 +13,14 @@ namespace {
 class HttpFetcher final : public Fetcher {
  public:
   HttpFetcher(const http::Options& options, std::uint64_t block_size,
-              const http::Environment& environment, auth::IdentityPtr identity,
+              const http::Environment& environment, http::SignerPtr signer,
               const http::Dialect& dialect, MakeRequest make_request, IsWhole is_whole,
               EtagOf etag_of)
       : block_size_(std::max<std::uint64_t>(1, block_size)),
         make_request_(std::move(make_request)),
         is_whole_(std::move(is_whole)),
         etag_of_(std::move(etag_of)),
-        client_(options, environment, std::move(identity), dialect) {}
+        client_(options, environment, std::move(signer), dialect) {}
 
   void start(Fetch fetch) override {
     const bool in_one = is_whole_ && is_whole_(*fetch.object);
@@ -39,7 +39,7 @@ class HttpFetcher final : public Fetcher {
       return;
     }
     auto whole = std::make_shared<WholeFetch>(std::move(fetch.done), blocks);
-    const auth::Request request = make_request_(*fetch.object);
+    const http::Request request = make_request_(*fetch.object);
     const std::string what = "object '" + show(fetch.object->name) + "'";
     const std::string etag = etag_of_ ? etag_of_(*fetch.object) : fetch.object->etag;
     for (std::uint64_t at = 0; at < fetch.length; at += block_size) {
@@ -100,10 +100,10 @@ http::Options http_options(const TransferOptions& options, double started) {
 std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
                                            std::uint64_t block_size,
                                            const http::Environment& environment,
-                                           auth::IdentityPtr identity, const http::Dialect& dialect,
+                                           http::SignerPtr signer, const http::Dialect& dialect,
                                            MakeRequest make_request, IsWhole is_whole,
                                            EtagOf etag_of) {
-  return std::make_unique<HttpFetcher>(http_options, block_size, environment, std::move(identity),
+  return std::make_unique<HttpFetcher>(http_options, block_size, environment, std::move(signer),
                                        dialect, std::move(make_request), std::move(is_whole),
                                        std::move(etag_of));
 }

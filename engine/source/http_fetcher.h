@@ -13,7 +13,7 @@ namespace stage_model::source {
 http::Options http_options(const TransferOptions& options, double started);
 
 // What a GET of an object looks like, unsigned and without its range. Called on any thread.
-using MakeRequest = std::function<auth::Request(const plan::Object&)>;
+using MakeRequest = std::function<http::Request(const plan::Object&)>;
 
 // Of objects on servers that know no ranges: one GET brings all of it. Called on any thread.
 using IsWhole = std::function<bool(const plan::Object&)>;
@@ -26,7 +26,7 @@ using EtagOf = std::function<std::string(const plan::Object&)>;
 std::unique_ptr<Fetcher> make_http_fetcher(const http::Options& http_options,
                                            std::uint64_t block_size,
                                            const http::Environment& environment,
-                                           auth::IdentityPtr identity, const http::Dialect& dialect,
+                                           http::SignerPtr signer, const http::Dialect& dialect,
                                            MakeRequest make_request, IsWhole is_whole = nullptr,
                                            EtagOf etag_of = nullptr);
 

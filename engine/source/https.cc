@@ -86,7 +86,7 @@ std::string version_of(const http::Headers& headers) {
 
 class Https final : public Source {
  public:
-  Https(const auth::Url& url, bool manifest, const Variables& variables,
+  Https(const http::Url& url, bool manifest, const Variables& variables,
         const TransferOptions& options)
       : host_(url.host),
         path_(url.path.empty() ? "/" : url.path),
@@ -158,14 +158,14 @@ class Https final : public Source {
 
   std::string display() const { return home_.origin + path_; }
 
-  static auth::Request request_to(const http::Place& place) {
-    auth::Request request;
+  static http::Request request_to(const http::Place& place) {
+    http::Request request;
     request.origin = place.origin;
     request.path = place.target;
     return request;
   }
 
-  auth::Request request_of(const std::string& key) const {
+  http::Request request_of(const std::string& key) const {
     const std::string url = key.substr(key.find(' ') + 1);
     const std::size_t slash = url.find('/', url.find("://") + 3);
     http::Place place{url.substr(0, slash), url.substr(slash)};
@@ -179,7 +179,7 @@ class Https final : public Source {
   }
 
   Result<plan::Listing> list_file(http::Client& client) {
-    Result<std::string> name = auth::decode(path_.substr(path_.rfind('/') + 1));
+    Result<std::string> name = http::decode(path_.substr(path_.rfind('/') + 1));
     if (!name) return tl::unexpected(name.error());
     Result<Found> found = look(client, home_, path_, "file " + display());
     if (!found) return tl::unexpected(found.error());
@@ -198,7 +198,7 @@ class Https final : public Source {
   // it does for empty files. (HEAD first would fail for URLs that are signed for GET.)
   Result<Found> look(http::Client& client, const http::Place& place, std::string_view name,
                      const std::string& what) const {
-    auth::Request request = request_to(place);
+    http::Request request = request_to(place);
     request.headers.emplace_back("Range", "bytes=0-0");
     Result<http::Response> answer = client.perform(request, what, 0);
     Found found;
@@ -336,7 +336,7 @@ Result<std::unique_ptr<Source>> open_https(std::string_view text, const Variable
                                            const TransferOptions& options) {
   bool manifest = text.starts_with(kManifestScheme);
   if (manifest) text.remove_prefix(kManifestScheme.size());
-  Result<auth::Url> url = auth::parse_url(text);
+  Result<http::Url> url = http::parse_url(text);
   if (!url) return tl::unexpected(url.error());
   url->path = with_literal_hashes(url->path);
   if (has_blanks(url->path) || has_blanks(url->query)) {

@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "engine/auth/url.h"
 #include "engine/http/headers.h"
+#include "engine/http/url.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
@@ -54,7 +54,7 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
     if (file.sha256.empty()) return fail(ExitCode::kSource, "the third field is not a sha256");
   }
   if (!line.empty()) return fail(ExitCode::kSource, "more than three fields");
-  Result<std::string> name = auth::decode(path_of(file.place));
+  Result<std::string> name = http::decode(path_of(file.place));
   if (!name) return fail(ExitCode::kSource, name.error().message);
   file.name = std::move(*name);
   if (file.name.ends_with('/')) return fail(ExitCode::kSource, "the URL is that of a directory");

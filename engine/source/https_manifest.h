@@ -25,7 +25,7 @@ struct ManifestFile {
 Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
                                                        const http::Place& base);
 
-// '#' as it is sent: a byte of a name, as everywhere here (auth/url.h). libcurl would take it for
+// '#' as it is sent: a byte of a name, as everywhere here (http/url.h). libcurl would take it for
 // the begin of a fragment, leave the rest away, and bring another file. Not behind a '?'.
 std::string with_literal_hashes(std::string_view url);
 

@@ -83,7 +83,7 @@ Result<plan::Listing> list_pages(const std::string& path, const std::string& sou
   return make_listing(std::move(entries), prefix, source);
 }
 
-Result<Page> ask_for_page(http::Client& client, const auth::Request& request,
+Result<Page> ask_for_page(http::Client& client, const http::Request& request,
                           const std::string& source, Result<Page> (*parse)(std::string_view)) {
   for (bool again = true;; again = false) {
     Result<http::Response> response = client.perform(request, "list of " + source, kMaxPage);

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/auth/request.h"
 #include "engine/http/client.h"
+#include "engine/http/request.h"
 #include "engine/source/entries.h"
 #include "stage_model/result.h"
 
@@ -31,7 +31,7 @@ Result<plan::Listing> list_pages(const std::string& path, const std::string& sou
 
 // One page by HTTP. A body that was cut short at a valid end looks like no list at all: what
 // `parse` refuses is asked for once more. Errors: kSource, kTransfer, kStopped.
-Result<Page> ask_for_page(http::Client& client, const auth::Request& request,
+Result<Page> ask_for_page(http::Client& client, const http::Request& request,
                           const std::string& source, Result<Page> (*parse)(std::string_view));
 
 }  // namespace stage_model::source

@@ -35,7 +35,7 @@ Reach reach_of(const std::string& host) {
 
 }  // namespace
 
-Status check_plain_http(const auth::Url& url, bool secret, const Variables& variables) {
+Status check_plain_http(const http::Url& url, bool secret, const Variables& variables) {
   if (url.scheme != "http") return {};
   const auto opt_in = variables.find("STAGE_ALLOW_HTTP");
   if (opt_in != variables.end() && opt_in->second == "1") return {};

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <ctime>
 
-#include "engine/auth/http_date.h"
 #include "engine/contract/iso_time.h"
+#include "engine/http/date.h"
 
 namespace stage_model::source {
 namespace {
@@ -46,7 +46,7 @@ std::string refusal_facts(const http::Failure& failure, const std::string& code,
 
 std::string clock_advice(const http::Response& response, bool certain) {
   constexpr double kSkew = 600;
-  const auto server = auth::parse_http_date(http::header(response.headers, "date"));
+  const auto server = http::parse_http_date(http::header(response.headers, "date"));
   const std::time_t here = std::time(nullptr);
   const bool skewed = server && std::abs(std::difftime(*server, here)) >= kSkew;
   if (!skewed && !certain) return {};

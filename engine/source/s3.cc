@@ -102,10 +102,10 @@ class S3 final : public Source {
   }
 
  private:
-  static auth::Request object_request(const S3Place& place, const std::string& key) {
-    auth::Request request;
+  static http::Request object_request(const S3Place& place, const std::string& key) {
+    http::Request request;
     request.origin = place.origin;
-    request.path = place.base + "/" + auth::encode_path(key);
+    request.path = place.base + "/" + http::encode_path(key);
     return request;
   }
 
@@ -134,7 +134,7 @@ class S3 final : public Source {
 
   Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
                         unsigned most) {
-    auth::Request request;
+    http::Request request;
     request.origin = place_.origin;
     request.path = place_.base.empty() ? "/" : place_.base;
     request.query = {
@@ -168,7 +168,7 @@ class S3 final : public Source {
   }
 
   Status look_at(http::Client& client, Entry& entry) const {
-    auth::Request request = object_request(place_, entry.key);
+    http::Request request = object_request(place_, entry.key);
     request.method = "HEAD";
     request.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
     if (!entry.etag.empty()) request.headers.emplace_back("If-Match", entry.etag);

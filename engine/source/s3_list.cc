@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/auth/url.h"
 #include "engine/http/headers.h"
+#include "engine/http/url.h"
 #include "engine/source/show.h"
 #include "engine/source/xml.h"
 
@@ -15,7 +15,7 @@ namespace {
 // The encoding of HTML forms: '+' is a space, a plus is %2B.
 Result<std::string> form_decode(std::string text) {
   std::replace(text.begin(), text.end(), '+', ' ');
-  return auth::decode(text);
+  return http::decode(text);
 }
 
 bool is_archived(const pugi::xml_node& contents) {
@@ -101,7 +101,7 @@ std::string md5_of_etag(std::string_view etag) {
     escaped += '%';
     escaped += etag.substr(i, 2);
   }
-  return auth::decode(escaped).value_or("");
+  return http::decode(escaped).value_or("");
 }
 
 }  // namespace stage_model::source

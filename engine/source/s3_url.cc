@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/auth/url.h"
+#include "engine/http/url.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
@@ -85,7 +85,7 @@ Result<S3Service> find_s3_service(const Variables& variables, const auth::AwsPro
     if (text.empty()) text = profile.setting("endpoint_url");
   }
   if (text.empty()) return service;
-  Result<auth::Url> url = auth::parse_url(text);
+  Result<http::Url> url = http::parse_url(text);
   if (!url) return fail(ExitCode::kSource, name + ": " + url.error().message);
   if (!url->query.empty()) return fail(ExitCode::kSource, name + ": a query makes no sense here");
   service.in_host = profile.setting("s3.addressing_style") == "virtual";

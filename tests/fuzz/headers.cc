@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/auth/http_date.h"
 #include "engine/contract/iso_time.h"
+#include "engine/http/date.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -39,9 +39,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (const auto wait = http::parse_retry_after(value, kNow)) {
     fuzz::expect(*wait >= 0 && *wait <= http::kMaxRetryAfter, "a wait is bounded");
   }
-  const auto date = auth::parse_http_date(value);
+  const auto date = http::parse_http_date(value);
   if (date && *date < kYear9999) {
-    fuzz::expect(auth::parse_http_date(auth::format_http_date(*date)) == date, "a date is a date");
+    fuzz::expect(http::parse_http_date(http::format_http_date(*date)) == date, "a date is a date");
   }
   const auto time = parse_iso_time(value);
   if (time && *time < kYear9999) {

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   const auto sas = auth::parse_sas(text);
   if (fuzz::ok_or_one_line(sas)) {
-    const auto again = auth::parse_sas(auth::format_query(sas->query));
+    const auto again = auth::parse_sas(http::format_query(sas->query));
     fuzz::expect(again && again->query == sas->query && again->expires == sas->expires &&
                      again->starts == sas->starts && again->permissions == sas->permissions,
                  "a SAS comes out as it went in");

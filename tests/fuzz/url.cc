@@ -1,5 +1,5 @@
 // URLs and queries: encoded and decoded exactly once, so that all comes out as it went in.
-#include "engine/auth/url.h"
+#include "engine/http/url.h"
 
 #include "engine/auth/crypto.h"
 #include "tests/fuzz/fuzz.h"
@@ -7,21 +7,21 @@
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stage_model;
   const std::string_view text = fuzz::text_of(data, size);
-  for (const std::string& encoded : {auth::encode(text), auth::encode_path(text)}) {
-    const auto decoded = auth::decode(encoded);
+  for (const std::string& encoded : {http::encode(text), http::encode_path(text)}) {
+    const auto decoded = http::decode(encoded);
     fuzz::expect(decoded && *decoded == text, "what is encoded is decoded");
   }
-  fuzz::ok_or_one_line(auth::decode(text));
+  fuzz::ok_or_one_line(http::decode(text));
 
-  const auto query = auth::parse_query(text);
+  const auto query = http::parse_query(text);
   if (fuzz::ok_or_one_line(query)) {
-    const auto again = auth::parse_query(auth::format_query(*query));
+    const auto again = http::parse_query(http::format_query(*query));
     fuzz::expect(again && *again == *query, "a query comes out as it went in");
   }
-  const auto url = auth::parse_url(text);
+  const auto url = http::parse_url(text);
   if (fuzz::ok_or_one_line(url)) {
     const auto again =
-        auth::parse_url(url->origin() + url->path + (url->query.empty() ? "" : "?" + url->query));
+        http::parse_url(url->origin() + url->path + (url->query.empty() ? "" : "?" + url->query));
     fuzz::expect(again && again->origin() == url->origin() && again->path == url->path &&
                      again->query == url->query,
                  "a URL comes out as it went in");

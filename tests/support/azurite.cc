@@ -51,19 +51,19 @@ void Azurite::put(const std::string& container, const std::string& blob, const s
                   const Headers& more) {
   Headers headers = more;
   headers.emplace_back("x-ms-blob-type", "BlockBlob");
-  call("PUT", "/" + container + "/" + auth::encode_path(blob), {}, headers, bytes);
+  call("PUT", "/" + container + "/" + http::encode_path(blob), {}, headers, bytes);
 }
 
 void Azurite::set_metadata(const std::string& container, const std::string& blob,
                            const Headers& metadata) {
-  call("PUT", "/" + container + "/" + auth::encode_path(blob), {{"comp", "metadata"}}, metadata,
+  call("PUT", "/" + container + "/" + http::encode_path(blob), {{"comp", "metadata"}}, metadata,
        "");
 }
 
 void Azurite::call(const std::string& method, const std::string& path,
                    const std::vector<std::pair<std::string, std::string>>& query,
                    const Headers& headers, const std::string& body) {
-  auth::Request request;
+  http::Request request;
   request.method = method;
   request.origin = origin_;
   request.path = std::string("/") + kAccount + path;
@@ -87,12 +87,12 @@ std::string sign(const char* resource, const std::string& path, const std::strin
   const std::string text =
       fmt::format("{}\n{}\n{}\n/blob/{}/{}\n\n\n\n{}\n{}\n\n\n\n\n\n\n", permissions, starts,
                   expires, Azurite::kAccount, path, kVersion, resource);
-  auth::Query query = {{"sv", kVersion}, {"sr", resource}, {"sp", permissions}};
+  http::Query query = {{"sv", kVersion}, {"sr", resource}, {"sp", permissions}};
   if (!starts.empty()) query.emplace_back("st", starts);
   if (!expires.empty()) query.emplace_back("se", expires);
   query.emplace_back(
       "sig", auth::base64_encode(auth::hmac_sha256(*auth::base64_decode(Azurite::key()), text)));
-  return auth::format_query(query);
+  return http::format_query(query);
 }
 
 }  // namespace

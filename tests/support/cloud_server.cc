@@ -18,7 +18,7 @@ CloudServer::CloudServer(int life)
 }
 
 std::string CloudServer::log() const {
-  auth::Request request;
+  http::Request request;
   request.origin = origin();
   request.path = "/log";
   return upload(request, "");

@@ -31,18 +31,18 @@ void S3Server::make_bucket(const std::string& name) const { call("PUT", "/" + na
 
 void S3Server::put(const std::string& bucket, const std::string& key, const std::string& bytes,
                    const Headers& headers) const {
-  call("PUT", "/" + bucket + "/" + auth::encode_path(key), {}, headers, bytes);
+  call("PUT", "/" + bucket + "/" + http::encode_path(key), {}, headers, bytes);
 }
 
 void S3Server::restore(const std::string& bucket, const std::string& key) const {
-  call("POST", "/" + bucket + "/" + auth::encode_path(key), {{"restore", ""}}, {},
+  call("POST", "/" + bucket + "/" + http::encode_path(key), {{"restore", ""}}, {},
        "<RestoreRequest><Days>1</Days></RestoreRequest>");
 }
 
 std::string S3Server::call(const std::string& method, const std::string& path,
                            const std::vector<std::pair<std::string, std::string>>& query,
                            const Headers& headers, const std::string& body) const {
-  auth::Request request;
+  http::Request request;
   request.method = method;
   request.origin = origin_;
   request.path = path;

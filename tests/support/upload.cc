@@ -27,7 +27,7 @@ std::size_t keep(char* data, std::size_t size, std::size_t count, void* self) {
 
 }  // namespace
 
-std::string upload(const auth::Request& request, const std::string& body) {
+std::string upload(const http::Request& request, const std::string& body) {
   CURL* easy = curl_easy_init();
   curl_slist* list = curl_slist_append(nullptr, "Expect:");
   for (const auto& [name, value] : request.headers) {

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "engine/auth/request.h"
+#include "engine/http/request.h"
 
 namespace stage_model::test {
 
 // Sends it as it stands, without a proxy. Ends the test program with a message if the answer is not
 // 2xx. The answer's body.
-std::string upload(const auth::Request& request, const std::string& body);
+std::string upload(const http::Request& request, const std::string& body);
 
 }  // namespace stage_model::test

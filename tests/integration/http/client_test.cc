@@ -80,7 +80,7 @@ class HttpClient : public testing::Test {
   }
 
   std::vector<std::string> log(const std::string& key) {
-    auth::Request request;
+    http::Request request;
     request.origin = server().origin();
     request.path = "/log/" + key;
     auto response = client_->perform(request, "log", kMiB);
@@ -364,7 +364,7 @@ TEST_F(HttpClient, RedirectsAreNotFollowedAndLeakNothing) {
 
 TEST_F(HttpClient, NobodyListeningFailsSoon) {
   make();
-  auth::Request request;
+  http::Request request;
   request.origin = "http://127.0.0.1:1";
   request.path = "/";
   const auto response = client_->perform(request, "list", 100);
@@ -375,7 +375,7 @@ TEST_F(HttpClient, NobodyListeningFailsSoon) {
 
 TEST_F(HttpClient, AnUnknownNameFailsSoon) {
   make();
-  auth::Request request;
+  http::Request request;
   request.origin = "http://no-such-account.invalid";
   request.path = "/";
   const auto response = client_->perform(request, "list", 100);
@@ -387,7 +387,7 @@ TEST_F(HttpClient, AProxyFromTheVariablesIsUsedAndNamed) {
   environment_.no_proxy = "";
   environment_.http_proxy = "http://user:SECRET@127.0.0.1:1";
   make();
-  auth::Request request;
+  http::Request request;
   request.origin = "http://storage.invalid";
   request.path = "/";
   const auto response = client_->perform(request, "list", 100);
@@ -472,7 +472,7 @@ TEST_F(HttpClient, AProxyThatRefusesIsNamed) {
   environment_.http_proxy = environment_.https_proxy = proxy;
   const auto error = [this](const std::string& origin) {
     make();
-    auth::Request request;
+    http::Request request;
     request.origin = origin;
     request.path = "/x";
     const auto response = client_->perform(request, "list", 100);
@@ -503,7 +503,7 @@ TEST_F(HttpClient, NoProxyIsHonoured) {
   const auto direct = [&](const std::string& no_proxy, const std::string& host) {
     environment_.no_proxy = no_proxy;
     make();
-    auth::Request request;
+    http::Request request;
     request.origin = "http://" + host + port;
     request.path = "/log/none";
     return client_->perform(request, "list", 100).has_value();
@@ -529,7 +529,7 @@ TEST_F(HttpClient, AnUntrustedCertificateIsNamedAndABundleHelps) {
   ASSERT_EQ(std::system(make_pem.c_str()), 0);
   {
     test::RudeServer secure(pem);
-    auth::Request request;
+    http::Request request;
     request.origin = secure.origin();
     request.path = "/object/" + key() + "/5000/ok";
     make();
@@ -549,7 +549,7 @@ TEST_F(HttpClient, AnUntrustedCertificateIsNamedAndABundleHelps) {
 
 TEST_F(HttpClient, ABodyAboveTheLimitIsRefused) {
   make();
-  auth::Request request;
+  http::Request request;
   request.origin = server().origin();
   request.path = "/object/" + key() + "/5000/ok";
   const auto response = client_->perform(request, "list", 4999);

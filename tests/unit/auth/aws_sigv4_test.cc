@@ -10,34 +10,34 @@ namespace {
 constexpr std::time_t kMay24 = 1369353600;     // 2013-05-24T00:00:00Z
 constexpr std::time_t kAugust30 = 1440938160;  // 2015-08-30T12:36:00Z
 
-std::string header(const Request& request, const std::string& name) {
+std::string header(const http::Request& request, const std::string& name) {
   for (const auto& [key, value] : request.headers) {
     if (key == name) return value;
   }
   return "";
 }
 
-std::string signature(const Request& request) {
+std::string signature(const http::Request& request) {
   const std::string text = header(request, "Authorization");
   return text.substr(text.rfind("Signature=") + 10);
 }
 
-Request s3_request(std::string path, Query query = {}) {
-  Request request;
+http::Request s3_request(std::string path, http::Query query = {}) {
+  http::Request request;
   request.origin = "https://examplebucket.s3.amazonaws.com";
   request.path = std::move(path);
   request.query = std::move(query);
   return request;
 }
 
-std::string s3_signature(Request request) {
+std::string s3_signature(http::Request request) {
   aws_sign(request, {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""},
            {"us-east-1", "s3"}, kMay24);
   return signature(request);
 }
 
 TEST(AuthAwsSigV4, S3GetObjectWithRange) {
-  Request request = s3_request("/test.txt");
+  http::Request request = s3_request("/test.txt");
   request.headers.emplace_back("Range", "bytes=0-9");
   aws_sign(request, {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""},
            {"us-east-1", "s3"}, kMay24);
@@ -60,7 +60,7 @@ TEST(AuthAwsSigV4, S3QueryWithoutAValue) {
 }
 
 TEST(AuthAwsSigV4, TheGuideOfIam) {
-  Request request;
+  http::Request request;
   request.origin = "https://iam.amazonaws.com";
   request.path = "/";
   request.query = {{"Action", "ListUsers"}, {"Version", "2010-05-08"}};
@@ -74,7 +74,7 @@ struct SuiteCase {
   const char* name;
   const char* method;
   const char* path;
-  Query query;
+  http::Query query;
   std::vector<std::pair<std::string, std::string>> headers;
   const char* session;
   const char* signature;
@@ -84,7 +84,7 @@ class Suite : public testing::TestWithParam<SuiteCase> {};
 
 TEST_P(Suite, HasThePublishedSignature) {
   const SuiteCase& given = GetParam();
-  Request request;
+  http::Request request;
   request.origin = "https://example.amazonaws.com:443";  // a default port is not sent
   request.method = given.method;
   request.path = given.path;
@@ -186,9 +186,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 // The suite has no key with '=' or a port: what libcurl's own signer gets wrong.
 TEST(AuthAwsSigV4, WhatIsSignedIsWhatIsSent) {
-  Request request;
+  http::Request request;
   request.origin = "http://127.0.0.1:9000";
-  request.path = "/bucket/" + encode_path("run=1+1/a b%20?#/../x=");
+  request.path = "/bucket/" + http::encode_path("run=1+1/a b%20?#/../x=");
   request.query = {{"prefix", "a=b&c d+e/"}, {"list-type", "2"}, {"a", "2"}, {"a-b", "1"}};
   request.headers = {{"If-Match", "\"x\""}, {"Range", "bytes=0-1"}};
   std::string names;

@@ -46,7 +46,7 @@ class Files {
   std::string folder_;
 };
 
-Result<ExchangeAnswer> nobody(const ExchangeRequest&) {
+Result<http::ExchangeAnswer> nobody(const http::ExchangeRequest&) {
   return fail(ExitCode::kTransfer, "nobody is there");
 }
 
@@ -68,7 +68,7 @@ std::string chosen(const Variables& variables) {
 std::string signed_by(const Variables& variables) {
   auto login = choose(variables);
   if (!login || !(*login)->keeper().prepare()) return "error";
-  Request request;
+  http::Request request;
   request.origin = "https://b.s3.amazonaws.com";
   if (!aws_identity(*login, {"eu-west-1", "s3"})->sign(request)) return "error";
   for (const auto& [name, value] : request.headers) {

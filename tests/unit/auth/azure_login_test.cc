@@ -8,8 +8,8 @@ namespace {
 
 using testing::HasSubstr;
 
-ExchangeAnswer answer(int status, const std::string& server = "IMDS/150") {
-  ExchangeAnswer out;
+http::ExchangeAnswer answer(int status, const std::string& server = "IMDS/150") {
+  http::ExchangeAnswer out;
   out.status = status;
   if (!server.empty()) out.headers["server"] = server;
   if (status == 200) out.body = R"({"access_token":"T","expires_in":"3600"})";
@@ -26,7 +26,8 @@ Trial try_imds(int status, const std::string& server = "IMDS/150",
                const std::map<std::string, std::string>& variables = {}) {
   Trial trial;
   AzureSurroundings surroundings;
-  surroundings.exchange = [&](const ExchangeRequest& request) -> Result<ExchangeAnswer> {
+  surroundings.exchange =
+      [&](const http::ExchangeRequest& request) -> Result<http::ExchangeAnswer> {
     EXPECT_TRUE(request.local);
     ++trial.asked;
     return answer(status, server);
@@ -84,7 +85,7 @@ TEST(AuthAzureLogin, TokensInEveryFormThatIsSent) {
 TEST(AuthAzureLogin, AHandoverMakesAskingNeedless) {
   unsigned asked = 0;
   AzureSurroundings surroundings;
-  surroundings.exchange = [&](const ExchangeRequest&) -> Result<ExchangeAnswer> {
+  surroundings.exchange = [&](const http::ExchangeRequest&) -> Result<http::ExchangeAnswer> {
     ++asked;
     return answer(200);
   };
@@ -95,7 +96,7 @@ TEST(AuthAzureLogin, AHandoverMakesAskingNeedless) {
   ASSERT_TRUE((*second)->accept((*first)->handover()));
   ASSERT_TRUE((*second)->prepare());
   EXPECT_TRUE((*second)->ready());
-  Request request;
+  http::Request request;
   ASSERT_TRUE((*second)->sign(request));
   EXPECT_EQ(request.headers.at(0).second, "Bearer T");
   EXPECT_EQ((*second)->describe(), "managed identity");

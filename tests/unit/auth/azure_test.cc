@@ -33,7 +33,7 @@ TEST(AuthCrypto, HmacOfRfc4231) {
 // From Microsoft's "Authorize with Shared Key": its List Container Metadata example, at today's
 // version of the format (Content-Length of 0 is empty).
 TEST(AuthSharedKey, StringToSignOfMicrosoftsExample) {
-  Request request;
+  http::Request request;
   request.path = "/mycontainer";
   request.query = {{"restype", "container"}, {"comp", "metadata"}, {"timeout", "20"}};
   request.headers = {{"x-ms-version", "2015-02-21"},
@@ -45,7 +45,7 @@ TEST(AuthSharedKey, StringToSignOfMicrosoftsExample) {
 }
 
 TEST(AuthSharedKey, SignsRangesAndEncodedPaths) {
-  Request request;
+  http::Request request;
   request.path = "/c/a%20b%2520";
   request.query = {{"Prefix", "b"}, {"prefix", "a"}};
   request.headers = {{"X-Ms-Version", "v"}, {"If-Match", "\"e\""}, {"Range", "bytes=0-1"}};
@@ -69,7 +69,7 @@ TEST(AuthSas, ReadsWhatItSaysOfItself) {
 }
 
 TEST(AuthSas, IsEncodedOnceAndNeverDescribed) {
-  Request request;
+  http::Request request;
   request.origin = "https://h";
   request.path = "/c";
   const auto identity = azure_sas(*parse_sas("sp=rl&sig=a%2Bb%2F%3D"));

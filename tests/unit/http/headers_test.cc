@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/auth/http_date.h"
+#include "engine/http/date.h"
 
 namespace stage_model::http {
 namespace {
@@ -35,9 +35,9 @@ TEST(HttpHeaders, RetryAfterIsBounded) {
   EXPECT_EQ(parse_retry_after(" 0 ", kNow), 0);
   EXPECT_EQ(parse_retry_after("100000", kNow), kMaxRetryAfter);
   EXPECT_EQ(parse_retry_after("99999999999999999999999", kNow), kMaxRetryAfter);
-  EXPECT_EQ(parse_retry_after(auth::format_http_date(kNow + 7), kNow), 7);
-  EXPECT_EQ(parse_retry_after(auth::format_http_date(kNow - 7), kNow), 0);
-  EXPECT_EQ(parse_retry_after(auth::format_http_date(kNow + 7777), kNow), kMaxRetryAfter);
+  EXPECT_EQ(parse_retry_after(format_http_date(kNow + 7), kNow), 7);
+  EXPECT_EQ(parse_retry_after(format_http_date(kNow - 7), kNow), 0);
+  EXPECT_EQ(parse_retry_after(format_http_date(kNow + 7777), kNow), kMaxRetryAfter);
   for (const char* bad : {"", "-3", "soon", "3.5"}) EXPECT_FALSE(parse_retry_after(bad, kNow));
 }
 

@@ -68,7 +68,7 @@ TEST(SourceHttps, NamesInManifests) {
 
 TEST(SourceHttps, PlainHttp) {
   const auto allowed = [](const char* url, bool secret, const Variables& variables = {}) {
-    return check_plain_http(*auth::parse_url(url), secret, variables).has_value();
+    return check_plain_http(*http::parse_url(url), secret, variables).has_value();
   };
   EXPECT_TRUE(allowed("https://x", true));
   EXPECT_TRUE(allowed("http://[::1]/", true));

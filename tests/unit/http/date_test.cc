@@ -1,11 +1,11 @@
+#include "engine/http/date.h"
+
 #include <gtest/gtest.h>
 
-#include "engine/auth/http_date.h"
-
-namespace stage_model::auth {
+namespace stage_model::http {
 namespace {
 
-TEST(AuthDates, HttpDatesBothWays) {
+TEST(HttpDates, BothWays) {
   EXPECT_EQ(format_http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), 784111777);
   for (const char* bad : {"", "Sun, 06 Nov 1994 08:49:37", "Sun, 6 Nov 1994 08:49:37 GMT",
@@ -16,4 +16,4 @@ TEST(AuthDates, HttpDatesBothWays) {
 }
 
 }  // namespace
-}  // namespace stage_model::auth
+}  // namespace stage_model::http

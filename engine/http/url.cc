@@ -1,10 +1,10 @@
-#include "engine/auth/url.h"
+#include "engine/http/url.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace stage_model::auth {
+namespace stage_model::http {
 namespace {
 
 bool unreserved(unsigned char c) {
@@ -155,4 +155,4 @@ Result<Url> parse_url(std::string_view text) {
   return url;
 }
 
-}  // namespace stage_model::auth
+}  // namespace stage_model::http

@@ -1,11 +1,11 @@
-#include "engine/auth/http_date.h"
+#include "engine/http/date.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-namespace stage_model::auth {
+namespace stage_model::http {
 namespace {
 
 constexpr std::array<std::string_view, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -72,4 +72,4 @@ std::optional<std::time_t> parse_http_date(std::string_view text) {
   return to_time(year, static_cast<int>(month - kMonths.begin()) + 1, day, hour, minute, second);
 }
 
-}  // namespace stage_model::auth
+}  // namespace stage_model::http

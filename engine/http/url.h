@@ -9,7 +9,7 @@
 
 #include "stage_model/result.h"
 
-namespace stage_model::auth {
+namespace stage_model::http {
 
 // Decoded name/value pairs, in order.
 using Query = std::vector<std::pair<std::string, std::string>>;
@@ -40,4 +40,4 @@ struct Url {
 // never hold the query.
 Result<Url> parse_url(std::string_view text);
 
-}  // namespace stage_model::auth
+}  // namespace stage_model::http
