@@ -38,7 +38,7 @@ std::vector<int> race(const std::string& destination, int count,
   EXPECT_EQ(::pipe(ready), 0);
   std::vector<pid_t> children;
   for (int i = 0; i < count; ++i) {
-    const pid_t child = ::fork();
+    const pid_t child = fork_alone();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::close(gate[1]);
@@ -115,7 +115,7 @@ TEST(SeveralJobs, TheFirstOneCancelledTheSecondUnharmed) {
   const TempDir dir;
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
-  const pid_t first = ::fork();
+  const pid_t first = fork_alone();
   if (first == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto staging = open_staging(dir / "m", {});

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -280,16 +281,20 @@ TEST(Resume, WithNothingToBeKeptOtherPlacesLeftoversGoAtOnceToo) {
 
 TEST(Resume, DeadLeftoversOfAllPlacesTheOldestFirstAndNoLiveOne) {
   const TempDir dir;
-  auto live = open_staging(dir / "live", {});
-  ASSERT_TRUE((*live)->presence(model().listing));
-  ASSERT_TRUE((*live)->prepare());
-  const std::string live_name = leftovers(dir.path()).at(0);
   for (const auto& [name, age] : {std::pair("a", 100L), {"b", 300L}, {"c", 200L}}) {
     kill_during(dir / name, model(), 9);
     const auto all = leftovers(dir.path());
     for (const std::string& found : all) {
       if (found.rfind(temp_prefix(name), 0) == 0) set_age(dir / found, age);
     }
+  }
+  const std::vector<std::string> killed = leftovers(dir.path());
+  auto live = open_staging(dir / "live", {});
+  ASSERT_TRUE((*live)->presence(model().listing));
+  ASSERT_TRUE((*live)->prepare());
+  std::string live_name;
+  for (const std::string& name : leftovers(dir.path())) {
+    if (std::find(killed.begin(), killed.end(), name) == killed.end()) live_name = name;
   }
   const auto destination = open_destination(dir / "m");
   ASSERT_TRUE(destination);
@@ -322,19 +327,19 @@ TEST(Resume, SharedFilesAreNotCountedAsSpaceToBeHad) {
 
 TEST(Resume, ALiveRunsDirectoryIsLeftAloneEvenWhereLocksLie) {  // C2
   const TempDir dir;
-  auto staging = open_staging(dir / "m", {});
-  auto presence = (*staging)->presence(model().listing);
-  ASSERT_TRUE((*staging)->prepare());
-  const auto before = leftovers(dir.path());
-  ASSERT_THAT(before, SizeIs(1));
-  const int end = in_child([&] {
+  WaitingChild other([&] {
     Seams seams = system_seams();
     seams.lock = [](int) { return 0; };
     const auto outcome = stage(dir / "m", model(), kChunk, {}, seams);
     EXPECT_TRUE(outcome) << outcome.error().message;
     EXPECT_EQ(outcome->transferred, total(model()));
   });
-  EXPECT_EQ(end, 0);
+  auto staging = open_staging(dir / "m", {});
+  auto presence = (*staging)->presence(model().listing);
+  ASSERT_TRUE((*staging)->prepare());
+  const auto before = leftovers(dir.path());
+  ASSERT_THAT(before, SizeIs(1));
+  EXPECT_EQ(other.go(), 0);
   EXPECT_EQ(leftovers(dir.path()), before);
   Extents extents;
   ASSERT_TRUE(write_missing(staging->get(), model(), *presence, kChunk, &extents));

@@ -1,6 +1,7 @@
 // What the tests of the store share: a directory, a model with known bytes, a whole staging.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/fd.h"
 #include "engine/store/aligned.h"
 #include "engine/store/staging.h"
 #include "engine/store/store.h"
@@ -213,18 +215,65 @@ inline std::vector<std::string> leftovers(const std::string& parent) {
   return names;
 }
 
-// Runs `body` in a child process; returns the signal that ended it, or minus its exit status. The
-// body's failed EXPECTs make it 99.
-inline int in_child(const std::function<void()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
+// fork() for a child that goes on in this program, and so may start threads. Only one thread may be
+// here: what another holds (malloc's or a sanitizer's locks) nobody would ever give back to the
+// child. ThreadSanitizer has a thread of its own.
+inline pid_t fork_alone() {
+#ifndef __SANITIZE_THREAD__
+  const auto threads = [] {
+    const fs::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  // A thread that has been joined may still be seen for a moment.
+  for (int looks = 0; threads() > 1; ++looks) {
+    if (looks == 1000) {
+      ADD_FAILURE() << "fork() beside " << threads() - 1 << " other threads";
+      std::abort();
+    }
+    ::usleep(1000);
+  }
+#endif
+  return ::fork();
+}
+
+// A child process that runs `body` once it is told to: made before the test has threads.
+class WaitingChild {
+ public:
+  explicit WaitingChild(const std::function<void()>& body) {
+    int gate[2];
+    if (::pipe2(gate, O_CLOEXEC) != 0) std::abort();
+    const Fd wait(gate[0]);
+    gate_ = Fd(gate[1]);
+    child_ = fork_alone();
+    if (child_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is ended leaves no one behind
+    gate_ = Fd();
+    char byte = 0;
+    if (::read(wait.get(), &byte, 1) != 1) ::_exit(98);  // the test ended before go()
     body();
     ::_exit(::testing::Test::HasFailure() ? 99 : 0);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
-}
+  ~WaitingChild() {
+    gate_ = Fd();
+    if (child_ > 0) ::waitpid(child_, nullptr, 0);
+  }
+  WaitingChild(const WaitingChild&) = delete;
+  WaitingChild& operator=(const WaitingChild&) = delete;
+
+  // Waits for its end; returns the signal that ended it, or minus its exit status. The body's
+  // failed EXPECTs make it 99.
+  int go() {
+    if (::write(gate_.get(), "x", 1) != 1) std::abort();
+    int status = 0;
+    ::waitpid(std::exchange(child_, 0), &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+  }
+
+ private:
+  Fd gate_;
+  pid_t child_ = 0;
+};
+
+inline int in_child(const std::function<void()>& body) { return WaitingChild(body).go(); }
 
 }  // namespace stage_model::store
