@@ -14,9 +14,10 @@ constexpr std::size_t kMaxValue = 32 << 10;
 
 }  // namespace
 
-std::vector<std::string> credential_names(const Ask& ask, const std::vector<std::string>& extra) {
+std::vector<std::string> credential_names(const JobRequest& request,
+                                          const std::vector<std::string>& extra) {
   std::vector<std::string> names = extra;
-  for (const Model& model : ask.models) {
+  for (const ModelRequest& model : request.models) {
     for (std::string& name : variables_of_scheme(url_scheme(model.url))) {
       names.push_back(std::move(name));
     }

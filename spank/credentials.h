@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "spank/ask.h"
+#include "stage_model/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::spank {
 
 // Names, sorted, without repetition.
-std::vector<std::string> credential_names(const Ask& ask, const std::vector<std::string>& extra);
+std::vector<std::string> credential_names(const JobRequest& request,
+                                          const std::vector<std::string>& extra);
 
 using Credentials = std::vector<std::pair<std::string, std::string>>;  // NAME, VALUE
 

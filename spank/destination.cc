@@ -37,37 +37,38 @@ bool is_below(const std::string& path, const std::string& parent) {
 
 }  // namespace
 
-std::string default_name(const Ask& ask, const Model& model) {
+std::string default_name(const JobRequest& request, const ModelRequest& model) {
   Hash hash;
   hash.add(model.url);
-  for (const std::string& filter : ask.include) hash.add("+" + filter);
-  for (const std::string& filter : ask.exclude) hash.add("-" + filter);
+  for (const std::string& filter : request.include) hash.add("+" + filter);
+  for (const std::string& filter : request.exclude) hash.add("-" + filter);
   return url_last_part(model.url) + "-" + hash.hex();
 }
 
-Result<Destinations> plan_destinations(const Ask& ask, const Config& config,
+Result<Destinations> plan_destinations(const JobRequest& request, const Config& config,
                                        const std::string& user) {
   Destinations plan;
-  plan.root = ask.dest.empty() ? config.roots.front() : root_of(ask.dest, config.roots);
+  plan.root = request.dest.empty() ? config.roots.front() : root_of(request.dest, config.roots);
   if (plan.root.empty()) {
-    return fail(ExitCode::kUsage, "--stage-dest: " + quote(ask.dest) +
+    return fail(ExitCode::kUsage, "--stage-dest: " + quote(request.dest) +
                                       " is not below a directory that this site configured");
   }
   const std::string user_root = plan.root + "/" + user;
-  if (ask.dest == user_root && ask.models.size() == 1) {
-    return fail(ExitCode::kUsage, "--stage-dest: " + quote(ask.dest) +
+  if (request.dest == user_root && request.models.size() == 1) {
+    return fail(ExitCode::kUsage, "--stage-dest: " + quote(request.dest) +
                                       " is the directory above your models: name one below it");
   }
   std::set<std::string> taken;
-  for (const Model& model : ask.models) {
-    ModelRequest run;
+  for (const ModelRequest& model : request.models) {
+    EngineCommand run;
     run.name = model.name;
-    if (ask.dest.empty()) {
-      run.directory = user_root + "/" + default_name(ask, model);
-    } else if (ask.models.size() == 1) {
-      run.directory = ask.dest;
+    if (request.dest.empty()) {
+      run.directory = user_root + "/" + default_name(request, model);
+    } else if (request.models.size() == 1) {
+      run.directory = request.dest;
     } else {
-      run.directory = ask.dest + "/" + (model.name.empty() ? url_last_part(model.url) : model.name);
+      run.directory =
+          request.dest + "/" + (model.name.empty() ? url_last_part(model.url) : model.name);
     }
     if (!taken.insert(run.directory).second) {
       return fail(ExitCode::kUsage, "two models would go to " + quote(run.directory) +
@@ -75,10 +76,12 @@ Result<Destinations> plan_destinations(const Ask& ask, const Config& config,
     }
     if (is_below(run.directory, user_root)) plan.user_root = user_root;
     // The launcher puts the site's options before these: it reads the same configuration.
-    run.arguments = {model.url, run.directory, "--no-progress"};
+    run.arguments = {model.url, "--no-progress"};
     // One word each, so that a pattern may begin with a dash.
-    for (const std::string& filter : ask.include) run.arguments.push_back("--include=" + filter);
-    for (const std::string& filter : ask.exclude) run.arguments.push_back("--exclude=" + filter);
+    for (const std::string& filter : request.include)
+      run.arguments.push_back("--include=" + filter);
+    for (const std::string& filter : request.exclude)
+      run.arguments.push_back("--exclude=" + filter);
     plan.runs.push_back(std::move(run));
   }
   return plan;

@@ -108,7 +108,7 @@ Result<LauncherEnd> run_launcher(const LauncherRun& run) {
       "HOME=/", "LANG=C.UTF-8"};
   const auto start = Clock::now();
   auto launcher =
-      Child::program(run.program, {"--config", run.config_path, "--request", run.request_path},
+      Child::program(run.program, {"--config", run.config_path, "--request", run.order_path},
                      environment, run.log_path);
   if (!launcher) return tl::unexpected<Error>(launcher.error());
   g_launcher = launcher->pid();

@@ -15,7 +15,7 @@ Result<std::string> find_program(const std::string& program);
 struct LauncherRun {
   std::string program;
   std::string config_path;
-  std::string request_path;
+  std::string order_path;
   std::string log_path;
   double term_after_s = 0;  // SIGTERM then (the launcher has a deadline of its own before)
   double kill_wait_s = 0;   // and SIGKILL so much later

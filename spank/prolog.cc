@@ -15,13 +15,13 @@
 
 #include "engine/base/fd.h"
 #include "engine/base/text.h"
-#include "spank/ask.h"
 #include "spank/credentials.h"
 #include "spank/destination.h"
 #include "spank/job.h"
 #include "spank/launcher.h"
 #include "spank/marker.h"
 #include "spank/names.h"
+#include "stage_model/launch_order.h"
 #include "stage_model/record.h"
 #include "stage_model/request.h"
 
@@ -44,10 +44,10 @@ double deadline(Slurm& slurm, const Config& config) {
   return std::min(config.deadline_s, std::max(*limit - margin, *limit / 3));
 }
 
-Status write_request_file(const std::string& path, const Request& request) {
+Status write_order_file(const std::string& path, const LaunchOrder& order) {
   ::unlink(path.c_str());  // of an earlier try of a requeued job
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const std::string text = write_request(request);
+  const std::string text = write_order(order);
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return fail(ExitCode::kDestination, path + ": cannot be written: " + errno_text(errno));
   }
@@ -128,56 +128,57 @@ class Prolog {
   }
 
   Status stage() {
-    const auto ask = decode_ask(prolog_variable(kRequestVariable), Site{config_, true});
-    if (!ask) return tl::unexpected<Error>(ask.error());
+    const auto request = decode_request(prolog_variable(kRequestVariable), Site{config_, true});
+    if (!request) return tl::unexpected<Error>(request.error());
     if (Status status = add_nodes(slurm_, config_.max_nodes, job_); !status) return status;
-    const auto plan = plan_destinations(*ask, config_, user_directory(job_));
+    const auto plan = plan_destinations(*request, config_, user_directory(job_));
     if (!plan) return tl::unexpected<Error>(plan.error());
     const auto credentials = gather_credentials(
-        credential_names(*ask, config_.credentials), [](const std::string& name) -> const char* {
+        credential_names(*request, config_.credentials),
+        [](const std::string& name) -> const char* {
           return std::getenv((std::string(kPrologPrefix) + kCredentialPrefix + name).c_str());
         });
     if (!credentials) return tl::unexpected<Error>(credentials.error());
 
     // What will be there, before it is: an epilog of another job must know whose it is.
     record_.root = plan->root;
-    for (const ModelRequest& run : plan->runs) record_.models.push_back({run.name, run.directory});
+    for (const EngineCommand& run : plan->runs) record_.models.push_back({run.name, run.directory});
     if (!save()) return fail(ExitCode::kDestination, config_.state_dir + ": cannot be written");
 
-    Request request;
-    request.job = job_name();
-    request.index = job_.index;
-    for (const std::string& node : job_.nodes) request.nodes.push_back({node, ""});
-    request.uid = job_.uid;
-    request.gid = job_.gid;
-    request.user = job_.user;
-    request.user_root = plan->user_root;
-    request.root = plan->root;
-    request.record_dir = record_dir();
-    request.runs = plan->runs;
+    LaunchOrder order;
+    order.job = job_name();
+    order.index = job_.index;
+    for (const std::string& node : job_.nodes) order.nodes.push_back({node, ""});
+    order.uid = job_.uid;
+    order.gid = job_.gid;
+    order.user = job_.user;
+    order.user_root = plan->user_root;
+    order.root = plan->root;
+    order.record_dir = record_dir();
+    order.runs = plan->runs;
     for (const auto& [name, value] : *credentials) {
-      request.credentials.push_back(std::string(name).append("=").append(value));
+      order.credentials.push_back(std::string(name).append("=").append(value));
     }
-    request.deadline_s = deadline(slurm_, config_);
-    return launch(request);
+    order.deadline_s = deadline(slurm_, config_);
+    return launch(order);
   }
 
-  Status launch(const Request& request) {
+  Status launch(const LaunchOrder& order) {
     const auto program = find_program(config_.launcher);
     if (!program) return tl::unexpected<Error>(program.error());
     LauncherRun run;
     run.program = *program;
     run.config_path = arguments_.config_path;
-    run.request_path = record_dir() + "/request";
+    run.order_path = record_dir() + "/order";
     run.log_path = record_dir() + "/launcher.log";
-    run.term_after_s = request.deadline_s + config_.kill_wait_s + 1;
+    run.term_after_s = order.deadline_s + config_.kill_wait_s + 1;
     run.kill_wait_s = config_.kill_wait_s + 1;
     if (job_.index == 0) {  // the one node that asks slurmctld
       run.job_is_over = [this] { return slurm_.job_life(job_.id) == JobLife::kEnds; };
     }
-    if (Status status = write_request_file(run.request_path, request); !status) return status;
+    if (Status status = write_order_file(run.order_path, order); !status) return status;
     const auto end = run_launcher(run);
-    ::unlink(run.request_path.c_str());  // it holds credentials
+    ::unlink(run.order_path.c_str());  // it holds credentials
     if (!end) return tl::unexpected<Error>(end.error());
 
     const auto outcome = read_record(config_.state_dir, job_name());
@@ -185,7 +186,7 @@ class Prolog {
     if (outcome->found) record_ = outcome->record;
     if (record_.state == RecordState::kPending) {
       log_tail(slurm_, run.log_path);
-      return fail(ExitCode::kStopped, why_pending(*end, request.deadline_s));
+      return fail(ExitCode::kStopped, why_pending(*end, order.deadline_s));
     }
     return {};
   }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "spank/ask.h"
 #include "stage_model/config.h"
+#include "stage_model/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::spank {

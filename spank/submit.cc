@@ -65,17 +65,18 @@ Status check_expiry(std::string_view sas, std::time_t now, const std::string& va
                                     format_iso_time(now) + "): make a new one");
 }
 
-Status check_signatures(const Ask& ask, const Credentials& credentials) {
+Status check_signatures(const JobRequest& request, const Credentials& credentials) {
   const std::time_t now = std::time(nullptr);
   for (const auto& [name, value] : credentials) {
     Status status;
     if (name == "AZURE_STORAGE_SAS_TOKEN") status = check_expiry(value, now, name);
     if (name == "AZURE_STORAGE_CONNECTION_STRING") {
       const auto parts = parse_connection_string(value);
-      const bool used = parts && parts->key.empty() &&
-                        std::any_of(ask.models.begin(), ask.models.end(), [&](const Model& model) {
-                          return azure_account(model.url) == parts->account;
-                        });
+      const bool used =
+          parts && parts->key.empty() &&
+          std::any_of(request.models.begin(), request.models.end(), [&](const ModelRequest& model) {
+            return azure_account(model.url) == parts->account;
+          });
       if (used) status = check_expiry(parts->sas, now, name);
     }
     if (!status) return status;
@@ -144,13 +145,13 @@ Status Submit::flag(Slurm& slurm, Flag flag, const char* value) {
   if (!site) return fail(site.error().code, name + ": " + site.error().message);
   switch (flag) {
     case Flag::kModel:
-      return prefixed(name, add_model(ask_, value, **site));
+      return prefixed(name, add_model(request_, value, **site));
     case Flag::kDest:
-      return prefixed(name, set_dest(ask_, value, **site));  // the last one counts, as in Slurm
+      return prefixed(name, set_dest(request_, value, **site));  // the last one counts, as in Slurm
     case Flag::kInclude:
-      return prefixed(name, add_filter(ask_.include, value));
+      return prefixed(name, add_filter(request_.include, value));
     case Flag::kExclude:
-      return prefixed(name, add_filter(ask_.exclude, value));
+      return prefixed(name, add_filter(request_.exclude, value));
   }
   return {};
 }
@@ -158,39 +159,41 @@ Status Submit::flag(Slurm& slurm, Flag flag, const char* value) {
 Status Submit::finish(Slurm& slurm) {
   if (inside_allocation(slurm)) return {};
   const std::string models = environment(kModelDefault);
-  if (ask_.models.empty() && !models.empty()) {  // a flag replaces the default, as in Slurm
+  if (request_.models.empty() && !models.empty()) {  // a flag replaces the default, as in Slurm
     const auto site = this->site();
     if (!site) return prefixed(kModelDefault, tl::unexpected<Error>(site.error()));
     std::istringstream words(models);
     for (std::string word; words >> word;) {
-      if (const Status status = add_model(ask_, word, **site); !status) {
+      if (const Status status = add_model(request_, word, **site); !status) {
         return prefixed(std::string("$") + kModelDefault, status);
       }
     }
   }
-  if (ask_.models.empty()) {
-    const bool alone = !ask_.dest.empty() || !ask_.include.empty() || !ask_.exclude.empty();
+  if (request_.models.empty()) {
+    const bool alone =
+        !request_.dest.empty() || !request_.include.empty() || !request_.exclude.empty();
     if (!alone) return {};
-    return fail(ExitCode::kUsage, std::string(!ask_.dest.empty()      ? flag_name(Flag::kDest)
-                                              : !ask_.include.empty() ? flag_name(Flag::kInclude)
-                                                                      : flag_name(Flag::kExclude)) +
-                                      ": says nothing without --stage-model");
+    return fail(ExitCode::kUsage,
+                std::string(!request_.dest.empty()      ? flag_name(Flag::kDest)
+                            : !request_.include.empty() ? flag_name(Flag::kInclude)
+                                                        : flag_name(Flag::kExclude)) +
+                    ": says nothing without --stage-model");
   }
   const auto site = this->site();
   if (!site) return tl::unexpected<Error>(site.error());
-  if (const std::string dest = environment(kDestDefault); ask_.dest.empty() && !dest.empty()) {
-    if (const Status status = set_dest(ask_, dest, **site); !status) {
+  if (const std::string dest = environment(kDestDefault); request_.dest.empty() && !dest.empty()) {
+    if (const Status status = set_dest(request_, dest, **site); !status) {
       return prefixed(std::string("$") + kDestDefault, status);
     }
   }
   if (Status status = check_prolog_flags(slurm); !status) return status;
 
   const auto credentials = gather_credentials(
-      credential_names(ask_, (*site)->config.credentials),
+      credential_names(request_, (*site)->config.credentials),
       [](const std::string& name) -> const char* { return std::getenv(name.c_str()); });
   if (!credentials) return tl::unexpected<Error>(credentials.error());
-  if (Status status = check_signatures(ask_, *credentials); !status) return status;
-  bool handed_over = slurm.control_setenv(kRequestVariable, encode_ask(ask_));
+  if (Status status = check_signatures(request_, *credentials); !status) return status;
+  bool handed_over = slurm.control_setenv(kRequestVariable, encode_request(request_));
   for (const auto& [name, value] : *credentials) {
     handed_over = handed_over && slurm.control_setenv(kCredentialPrefix + name, value);
   }

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "spank/ask.h"
 #include "spank/site.h"
 #include "spank/slurm_seam.h"
+#include "stage_model/request.h"
 #include "stage_model/result.h"
 
 namespace stage_model::spank {
@@ -37,7 +37,7 @@ class Submit {
 
   PluginArguments arguments_;
   std::optional<Site> site_;
-  Ask ask_;
+  JobRequest request_;
 };
 
 }  // namespace stage_model::spank

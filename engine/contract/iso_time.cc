@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 namespace stage_model {
 namespace {
@@ -62,8 +63,11 @@ std::optional<std::time_t> parse_iso_time(std::string_view text) {
 std::string format_iso_time(std::time_t when) {
   std::tm parts{};
   ::gmtime_r(&when, &parts);
-  std::array<char, 64> out{};
-  return {out.data(), std::strftime(out.data(), out.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+  std::array<char, 96> out{};  // not strftime: it writes years before 1000 in fewer digits
+  const int length = std::snprintf(out.data(), out.size(), "%04d-%02d-%02dT%02d:%02d:%02dZ",
+                                   parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                                   parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return {out.data(), static_cast<std::size_t>(length)};
 }
 
 }  // namespace stage_model

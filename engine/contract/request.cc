@@ -1,149 +1,197 @@
 #include "stage_model/request.h"
 
-#include <set>
+#include <algorithm>
+#include <cctype>
 
 #include "engine/base/text.h"
-#include "engine/contract/secure_file.h"
-#include "engine/contract/toml_reader.h"
-#include "engine/contract/toml_writer.h"
+#include "engine/contract/model_url.h"
 
 namespace stage_model {
 namespace {
 
-constexpr std::size_t kMaxRequestBytes = 16 << 20;
-constexpr char kFile[] = "request";  // stands for the file in messages
+constexpr std::size_t kMaxText = 64 << 10;
+constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxFilters = 64;
+constexpr std::size_t kMaxFilter = 1024;
+constexpr std::size_t kMaxDest = 3000;  // leaves room for the model's own names below it
+constexpr std::string_view kVersion = "1";
 
-void check(TomlReader& reader, const Request& request) {
-  if (!valid_job(request.job)) reader.reject("job", "is not of the form [A-Za-z0-9._-]{1,64}");
-  if (request.nodes.empty()) reader.reject("nodes", "is empty");
-  if (request.index >= request.nodes.size()) reader.reject("index", "is not below nodes' number");
-  if (request.runs.empty()) reader.reject("runs", "is empty");
-  for (const std::string& item : request.credentials) {
-    const std::size_t equals = item.find('=');
-    if (equals == std::string::npos || !valid_variable_name(item.substr(0, equals))) {
-      reader.reject("credentials", "an item is not of the form NAME=VALUE");
-    }
-  }
-  for (const auto& [key, path] :
-       {std::pair("user_root", &request.user_root), std::pair("root", &request.root),
-        std::pair("record_dir", &request.record_dir)}) {
-    if (!path->empty() && !normal_absolute_path(*path)) {
-      reader.reject(key, "is not an absolute path without \"..\" and doubled slashes");
-    }
-  }
-  std::set<std::string_view> names;
-  for (const Node& node : request.nodes) {
-    if (node.name.empty() || node.name.size() > 255 || has_control(node.name)) {
-      reader.reject("nodes", "a name is empty, too long or not readable");
-    } else if (!names.insert(node.name).second) {
-      reader.reject("nodes", quote(node.name) + " is there twice");
-    }
-  }
+Status wrong(const std::string& why) { return fail(ExitCode::kUsage, why); }
+
+bool valid_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxName && name[0] >= 'A' && name[0] <= 'Z' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+         });
 }
 
-// Arrays of tables: [[nodes]], [[runs]].
-template <class ReadOne>
-void read_tables(TomlReader& reader, std::string_view key, ReadOne read_one) {
-  const toml::array* items = reader.array(key);
-  if (items == nullptr) return;
-  for (const toml::node& item : *items) {
-    const toml::table* table = item.as_table();
-    if (table == nullptr) return reader.reject(key, "must be an array of tables");
-    TomlReader part(*table, kFile, std::string(key), ExitCode::kUsage);
-    read_one(part);
-    if (const Status status = part.finish(); !status) return reader.reject(status.error());
-  }
-}
-
-}  // namespace
-
-std::string write_request(const Request& request) {
-  std::string out = "format = " + std::to_string(Request::kFormat) + "\n";
-  const auto text = [&out](const char* key, const std::string& value) {
-    out += std::string(key) + " = " + toml_text(value) + "\n";
-  };
-  const auto number = [&out](const char* key, std::uint64_t value) {
-    out += std::string(key) + " = " + std::to_string(value) + "\n";
-  };
-  text("job", request.job);
-  number("index", request.index);
-  number("uid", request.uid);
-  number("gid", request.gid);
-  text("user", request.user);
-  text("user_root", request.user_root);
-  text("root", request.root);
-  text("record_dir", request.record_dir);
-  // Thousandths, so that no locale can write the point as a comma.
-  number("deadline_ms", static_cast<std::uint64_t>(request.deadline_s * 1000));
-  out += "credentials = " + toml_list(request.credentials) + "\n";
-  for (const Node& node : request.nodes) {
-    out += "\n[[nodes]]\n";
-    text("name", node.name);
-    if (!node.address.empty()) text("address", node.address);
-  }
-  for (const ModelRequest& run : request.runs) {
-    out += "\n[[runs]]\n";
-    text("name", run.name);
-    text("directory", run.directory);
-    out += "arguments = " + toml_list(run.arguments) + "\n";
+// %XX for everything but a few safe characters; ';' and ',' separate, so they are not among them.
+std::string encode(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  static constexpr std::string_view kSafe = "-._~/:@*?+!$[](){}^";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x80 && std::isalnum(byte) != 0) || kSafe.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    }
   }
   return out;
 }
 
-Result<Request> parse_request(const std::string& text) {
-  if (text.size() > kMaxRequestBytes) return fail(ExitCode::kUsage, "request: is too large");
-  const auto table = parse_toml(text, kFile, ExitCode::kUsage);
-  if (!table) return tl::unexpected<Error>(table.error());
-  Request request;
-  TomlReader reader(*table, kFile, "", ExitCode::kUsage);
-  for (const char* key : {"format", "job", "index", "uid", "gid", "nodes", "runs"}) {
-    reader.require(key);
+bool decode(std::string_view text, std::string& out) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (text.size() - i < 3 || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0)
+      return false;
+    out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+    i += 2;
   }
-  std::int64_t format = 0;
-  reader.read_integer("format", 1, INT32_MAX, format);
-  if (format != Request::kFormat) {
-    reader.reject("format", "is " + std::to_string(format) + ", this program knows " +
-                                std::to_string(Request::kFormat) +
-                                ": plugin and launcher are of different versions");
-  }
-  reader.read("job", request.job);
-  reader.read_integer("index", 0, INT32_MAX, request.index);
-  reader.read_integer("uid", 0, UINT32_MAX - 1, request.uid);
-  reader.read_integer("gid", 0, UINT32_MAX - 1, request.gid);
-  reader.read("user", request.user);
-  reader.read("user_root", request.user_root);
-  reader.read("root", request.root);
-  reader.read("record_dir", request.record_dir);
-  std::int64_t deadline_ms = 0;
-  reader.read_integer("deadline_ms", 0, INT64_C(1) << 40, deadline_ms);
-  request.deadline_s = static_cast<double>(deadline_ms) / 1000;
-  reader.read("credentials", request.credentials);
-  read_tables(reader, "nodes", [&](TomlReader& part) {
-    Node node;
-    part.require("name");
-    part.read("name", node.name);
-    part.read("address", node.address);
-    request.nodes.push_back(std::move(node));
-  });
-  read_tables(reader, "runs", [&](TomlReader& part) {
-    ModelRequest run;
-    part.require("arguments");
-    part.read("name", run.name);
-    part.read("directory", run.directory);
-    part.read("arguments", run.arguments);
-    request.runs.push_back(std::move(run));
-  });
-  check(reader, request);
-  if (const Status status = reader.finish(); !status) return tl::unexpected<Error>(status.error());
-  return request;
+  return true;
 }
 
-Result<Request> load_request(const std::string& path) {
-  const auto file = read_trusted_file(path, kMaxRequestBytes, /*follow=*/false, ExitCode::kUsage);
-  if (!file) return tl::unexpected<Error>(file.error());
-  if (!file->found) return fail(ExitCode::kUsage, path + ": no such file");
-  auto request = parse_request(file->text);
-  if (!request) return fail(request.error().code, path + ": " + request.error().message);
+}  // namespace
+
+Status add_model(JobRequest& request, std::string_view text, const Site& site) {
+  ModelRequest model{"", std::string(text)};
+  const std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos && equals < text.find_first_of(":/?#")) {
+    model.name = text.substr(0, equals);
+    model.url = text.substr(equals + 1);
+    if (!valid_name(model.name)) {
+      return wrong("the name " + quote(model.name, 80) +
+                   " is not of the form [A-Z][A-Z0-9_]*, at most 64 characters");
+    }
+  }
+  static const std::vector<std::string> kAll = Config{}.schemes;
+  if (Status status = check_url(model.url, site.known ? site.config.schemes : kAll); !status) {
+    return status;
+  }
+  for (const ModelRequest& other : request.models) {
+    if (other == model) return {};  // the same flag in the script and on the command line
+    if (other.name != model.name) continue;
+    return wrong(model.name.empty()
+                     ? "there are two models without a name (flags on the command line add to the "
+                       "ones in #SBATCH lines): write --stage-model=NAME=URL"
+                     : "the name " + quote(model.name) + " stands for two models");
+  }
+  if (request.models.size() >= site.config.max_models) {
+    return wrong("more than " + std::to_string(site.config.max_models) +
+                 " models for one job, which is this site's limit");
+  }
+  request.models.push_back(std::move(model));
+  return {};
+}
+
+Status set_dest(JobRequest& request, std::string_view text, const Site& site) {
+  std::string path(text);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  if (path.empty()) return wrong("the path is empty");
+  if (has_control(path) || !valid_utf8(path)) {
+    return wrong(quote(path) + " contains unprintable characters");
+  }
+  if (path.size() > kMaxDest) return wrong("the path is longer than 3000 bytes");
+  if (!normal_absolute_path(path)) {
+    return wrong(quote(path) + " is not an absolute path without \"..\", \".\" and \"//\"");
+  }
+  if (site.known && root_of(path, site.config.roots).empty()) {
+    std::string roots;
+    for (const std::string& root : site.config.roots) roots += (roots.empty() ? "" : ", ") + root;
+    return wrong(quote(path) + " is not below a directory that this site configured: " + roots);
+  }
+  request.dest = std::move(path);
+  return {};
+}
+
+Status add_filter(std::vector<std::string>& filters, std::string_view text) {
+  if (text.empty()) return wrong("the pattern is empty");
+  if (text.size() > kMaxFilter) return wrong("the pattern is longer than 1024 bytes");
+  if (has_control(text) || !valid_utf8(text)) {
+    return wrong(quote(text) + " contains unprintable characters");
+  }
+  if (std::find(filters.begin(), filters.end(), text) != filters.end()) return {};
+  if (filters.size() >= kMaxFilters) return wrong("more than 64 patterns");
+  filters.emplace_back(text);
+  return {};
+}
+
+std::string root_of(std::string_view path, const std::vector<std::string>& roots) {
+  std::string best;
+  for (const std::string& root : roots) {
+    const bool below = path.size() > root.size() + 1 && path.substr(0, root.size()) == root &&
+                       path[root.size()] == '/';
+    if (below && root.size() > best.size()) best = root;
+  }
+  return best;
+}
+
+std::string encode_request(const JobRequest& request) {
+  std::string out(kVersion);
+  for (const ModelRequest& model : request.models) {
+    out += ";m=" + model.name + "," + encode(model.url);
+  }
+  if (!request.dest.empty()) out += ";d=" + encode(request.dest);
+  for (const std::string& filter : request.include) out += ";i=" + encode(filter);
+  for (const std::string& filter : request.exclude) out += ";x=" + encode(filter);
+  return out;
+}
+
+Result<JobRequest> decode_request(std::string_view text, const Site& site) {
+  const auto damaged = [] {
+    return fail(ExitCode::kUsage, "the request that came with the job is damaged: submit it again");
+  };
+  if (text.size() > kMaxText || has_control(text)) return damaged();
+  JobRequest request;
+  bool first = true;
+  while (first || !text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    const std::string_view item = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (first) {
+      first = false;
+      if (item == kVersion) continue;
+      return fail(
+          ExitCode::kUsage,
+          "the submit host has another version of the plugin than this node: the admin must "
+          "install the same one on both");
+    }
+    if (item.size() < 2 || item[1] != '=') return damaged();
+    const std::string_view value = item.substr(2);
+    std::string plain;
+    Status status;
+    switch (item[0]) {
+      case 'm': {
+        const std::size_t comma = value.find(',');
+        if (comma == std::string_view::npos || !decode(value.substr(comma + 1), plain)) {
+          return damaged();
+        }
+        std::string model(value.substr(0, comma));
+        if (!model.empty()) model += '=';
+        status = add_model(request, model += plain, site);
+        break;
+      }
+      case 'd':
+        if (!request.dest.empty() || !decode(value, plain)) return damaged();
+        status = set_dest(request, plain, site);
+        break;
+      case 'i':
+      case 'x':
+        if (!decode(value, plain)) return damaged();
+        status = add_filter(item[0] == 'i' ? request.include : request.exclude, plain);
+        break;
+      default:
+        return damaged();
+    }
+    if (!status) return tl::unexpected<Error>(status.error());
+  }
+  if (request.models.empty()) return damaged();
   return request;
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -15,22 +14,14 @@
 #include <set>
 #include <sstream>
 
+#include "engine/base/text.h"
 #include "engine/launch/node_addresses.h"
 
 namespace stage_model::launch {
 namespace {
 
-constexpr std::size_t kMaxJob = 64;
-constexpr std::size_t kMaxNodes = 65536;
-
 tl::unexpected<Error> usage(std::string message) {
   return fail(ExitCode::kUsage, std::move(message));
-}
-
-bool is_job_name(const std::string& job) {
-  return !job.empty() && job.size() <= kMaxJob && std::all_of(job.begin(), job.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-  });
 }
 
 Result<std::vector<Node>> nodes_of(const Options& options) {
@@ -65,53 +56,53 @@ Result<std::vector<std::string>> take_credentials(const std::vector<std::string>
   return credentials;
 }
 
-Result<Request> request_by_hand(const Options& options) {
-  Request request;
-  request.job = options.job;
-  if (!is_job_name(request.job)) {
+Result<LaunchOrder> order_by_hand(const Options& options) {
+  LaunchOrder order;
+  order.job = options.job;
+  if (!valid_job(order.job)) {
     return usage(
         "--job NAME is needed: 1 to 64 letters, digits, '.', '_' or '-', the same on all nodes");
   }
   Result<std::vector<Node>> nodes = nodes_of(options);
   if (!nodes) return tl::unexpected(nodes.error());
-  request.nodes = std::move(*nodes);
+  order.nodes = std::move(*nodes);
   if (options.index >= 0) {
-    if (static_cast<std::uint64_t>(options.index) >= request.nodes.size()) {
+    if (static_cast<std::uint64_t>(options.index) >= order.nodes.size()) {
       return usage(fmt::format("--index {} is not below the number of nodes, {}", options.index,
-                               request.nodes.size()));
+                               order.nodes.size()));
     }
-    request.index = static_cast<std::uint32_t>(options.index);
+    order.index = static_cast<std::uint32_t>(options.index);
   } else {
-    const Result<std::uint32_t> index = own_index(request.nodes);
+    const Result<std::uint32_t> index = own_index(order.nodes);
     if (!index) return tl::unexpected(index.error());
-    request.index = *index;
+    order.index = *index;
   }
-  request.uid = options.uid >= 0 ? static_cast<uid_t>(options.uid) : geteuid();
-  request.gid = options.gid >= 0 ? static_cast<gid_t>(options.gid) : getegid();
+  order.uid = options.uid >= 0 ? static_cast<uid_t>(options.uid) : geteuid();
+  order.gid = options.gid >= 0 ? static_cast<gid_t>(options.gid) : getegid();
   if (options.uid > 0 && options.gid < 0) return usage("--uid needs --gid");
-  request.user = options.user;
-  request.root = options.root;
+  order.user = options.user;
+  order.root = options.root;
   if (!options.root.empty()) {
-    const std::string user = options.user.empty() ? std::to_string(request.uid) : options.user;
+    const std::string user = options.user.empty() ? std::to_string(order.uid) : options.user;
     if (user.find('/') != std::string::npos) return usage("--user must not contain a slash");
-    request.user_root = options.root + "/" + user;
+    order.user_root = options.root + "/" + user;
   }
-  request.record_dir = options.record_dir;
-  while (request.record_dir.size() > 1 && request.record_dir.back() == '/') {
-    request.record_dir.pop_back();
+  order.record_dir = options.record_dir;
+  while (order.record_dir.size() > 1 && order.record_dir.back() == '/') {
+    order.record_dir.pop_back();
   }
-  if (!request.record_dir.empty()) {
+  if (!order.record_dir.empty()) {
     // By hand nobody else makes it. Where it cannot be made, the outcome still is what it is.
-    mkdir(request.record_dir.c_str(), S_IRWXU);
+    mkdir(order.record_dir.c_str(), S_IRWXU);
   }
   if (options.engine_arguments.empty()) {
     return usage("nothing to do: give the engine's arguments after --");
   }
-  request.runs.push_back({"", "", options.engine_arguments});
+  order.runs.push_back({"", "", options.engine_arguments});
   Result<std::vector<std::string>> credentials = take_credentials(options.credential_names);
   if (!credentials) return tl::unexpected(credentials.error());
-  request.credentials = std::move(*credentials);
-  return request;
+  order.credentials = std::move(*credentials);
+  return order;
 }
 
 }  // namespace
@@ -130,17 +121,15 @@ Result<Config> assemble_config(const Options& options) {
   return config;
 }
 
-Result<Request> assemble_request(const Options& options) {
-  Result<Request> request =
-      options.request.empty() ? request_by_hand(options) : load_request(options.request);
-  if (!request) return request;
-  if (request->index >= request->nodes.size())
-    return usage("the request's index is not below its number of nodes");
-  if (request->runs.empty()) return usage("the request names no model");
-  if (geteuid() != 0 && request->uid != geteuid()) {
-    return usage(fmt::format("cannot run the engine as uid {} without being root", request->uid));
+Result<LaunchOrder> assemble_order(const Options& options) {
+  Result<LaunchOrder> order =
+      options.request.empty() ? order_by_hand(options) : load_order(options.request);
+  if (!order) return order;
+  if (const Status status = check_order(*order); !status) return tl::unexpected(status.error());
+  if (geteuid() != 0 && order->uid != geteuid()) {
+    return usage(fmt::format("cannot run the engine as uid {} without being root", order->uid));
   }
-  return request;
+  return order;
 }
 
 Result<std::vector<Node>> parse_nodes(const std::string& text) {
@@ -170,7 +159,6 @@ Result<std::vector<Node>> parse_nodes(const std::string& text) {
     }
   }
   if (nodes.empty()) return usage("no nodes: give --nodes or --nodes-file");
-  if (nodes.size() > kMaxNodes) return usage(fmt::format("more than {} nodes", kMaxNodes));
   return nodes;
 }
 

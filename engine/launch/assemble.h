@@ -3,7 +3,7 @@
 
 #include "engine/launch/options.h"
 #include "stage_model/config.h"
-#include "stage_model/request.h"
+#include "stage_model/launch_order.h"
 #include "stage_model/result.h"
 
 namespace stage_model::launch {
@@ -14,7 +14,7 @@ Result<Config> assemble_config(const Options& options);
 // From --request, else from the other options. Checks what the file's parser cannot know: ids that
 // this process may take on. The values of --credential-env are blanked in the environment: they
 // would show in /proc/PID/environ. Errors: kUsage.
-Result<Request> assemble_request(const Options& options);
+Result<LaunchOrder> assemble_order(const Options& options);
 
 // "a,b=10.0.0.1" or one per line with # comments. Errors: kUsage.
 Result<std::vector<Node>> parse_nodes(const std::string& text);

@@ -13,7 +13,7 @@
 #include "engine/launch/node_addresses.h"
 #include "engine/launch/tree.h"
 #include "stage_model/config.h"
-#include "stage_model/request.h"
+#include "stage_model/launch_order.h"
 
 namespace stage_model::launch {
 

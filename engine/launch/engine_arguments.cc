@@ -17,7 +17,7 @@ bool names(const std::vector<std::string>& arguments, std::string_view option) {
 
 }  // namespace
 
-std::vector<std::string> engine_arguments(const Config& config, const ModelRequest& run) {
+std::vector<std::string> engine_arguments(const Config& config, const EngineCommand& run) {
   constexpr std::string_view kPartialKeep = "--partial-keep";
   std::vector<std::string> arguments;
   if (!names(config.options, kPartialKeep) && !names(run.arguments, kPartialKeep)) {
@@ -29,6 +29,10 @@ std::vector<std::string> engine_arguments(const Config& config, const ModelReque
   }
   arguments.insert(arguments.end(), config.options.begin(), config.options.end());
   arguments.insert(arguments.end(), run.arguments.begin(), run.arguments.end());
+  if (!run.directory.empty() && !run.arguments.empty()) {  // SOURCE DEST, then what else there is
+    arguments.insert(arguments.end() - static_cast<std::ptrdiff_t>(run.arguments.size()) + 1,
+                     run.directory);
+  }
   return arguments;
 }
 

@@ -59,7 +59,7 @@ ExitCode code_of(std::uint32_t number) {
 
 }  // namespace
 
-Launcher::Launcher(Request request, Config config, LaunchOptions options)
+Launcher::Launcher(LaunchOrder request, Config config, LaunchOptions options)
     : request_(std::move(request)),
       config_(std::move(config)),
       options_(std::move(options)),

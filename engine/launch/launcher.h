@@ -20,7 +20,7 @@
 #include "engine/launch/session_directory.h"
 #include "engine/launch/tree.h"
 #include "stage_model/config.h"
-#include "stage_model/request.h"
+#include "stage_model/launch_order.h"
 
 namespace stage_model::launch {
 
@@ -37,7 +37,7 @@ struct LaunchOptions {
 
 class Launcher {
  public:
-  Launcher(Request request, Config config, LaunchOptions options);
+  Launcher(LaunchOrder request, Config config, LaunchOptions options);
   ~Launcher();
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
@@ -88,7 +88,7 @@ class Launcher {
   const std::string& own_node() const { return request_.nodes[request_.index].name; }
 
   Loop loop_;
-  Request request_;
+  LaunchOrder request_;
   Config config_;
   LaunchOptions options_;
   Tree tree_;

@@ -20,7 +20,7 @@ namespace {
 using stage_model::Config;
 using stage_model::Error;
 using stage_model::ExitCode;
-using stage_model::Request;
+using stage_model::LaunchOrder;
 using stage_model::Result;
 
 // Slurm's prolog comes with descriptor 0 closed: the first socket would become stdin.
@@ -61,8 +61,8 @@ int run(const stage_model::launch::Options& options) {
   using namespace stage_model::launch;  // NOLINT(google-build-using-namespace): one function
   const Result<Config> config = assemble_config(options);
   if (!config) return refuse(config.error());
-  const Result<Request> request = assemble_request(options);
-  if (!request) return refuse(request.error());
+  const Result<LaunchOrder> order = assemble_order(options);
+  if (!order) return refuse(order.error());
   LaunchOptions launch;
   launch.engine = options.engine.empty() ? config->engine : options.engine;
   launch.by_hand = options.request.empty();
@@ -79,7 +79,7 @@ int run(const stage_model::launch::Options& options) {
   if (options.fan_out > 0) launch.fan_out = options.fan_out;
   Outcome outcome;
   {
-    Launcher launcher(*request, *config, launch);
+    Launcher launcher(*order, *config, launch);
     outcome = launcher.run();
   }
   if (!outcome.staged) {

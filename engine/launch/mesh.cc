@@ -12,7 +12,7 @@ constexpr std::size_t kNamesInMessage = 4;
 }  // namespace
 
 Mesh::Mesh(Loop& loop, Authenticator& authenticator, const Tree& tree, const Config& config,
-           const Request& request, bool may_return, MeshEvents events)
+           const LaunchOrder& request, bool may_return, MeshEvents events)
     : loop_(loop),
       tree_(tree),
       config_(config),

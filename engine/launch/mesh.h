@@ -18,7 +18,7 @@
 #include "engine/launch/loop.h"
 #include "engine/launch/tree.h"
 #include "stage_model/config.h"
-#include "stage_model/request.h"
+#include "stage_model/launch_order.h"
 
 namespace stage_model::launch {
 
@@ -36,7 +36,7 @@ class Mesh {
   // All references outlive the mesh. may_return: a neighbour that is lost before stop_waiting() may
   // come again, as a container does that is restarted.
   Mesh(Loop& loop, Authenticator& authenticator, const Tree& tree, const Config& config,
-       const Request& request, bool may_return, MeshEvents events);
+       const LaunchOrder& request, bool may_return, MeshEvents events);
 
   Status start();
   void stop_waiting();    // from here on a neighbour that is lost is lost
@@ -75,7 +75,7 @@ class Mesh {
   Loop& loop_;
   const Tree& tree_;
   const Config& config_;
-  const Request& request_;
+  const LaunchOrder& request_;
   MeshEvents events_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Connector> connector_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stage_model/config.h"
-#include "stage_model/request.h"
+#include "stage_model/launch_order.h"
 #include "stage_model/result.h"
 
 namespace stage_model::launch {

@@ -27,7 +27,7 @@ Weight weight_of_engine_reason(ExitCode code) {
   return may_be_a_consequence ? Weight::kEngineFabric : Weight::kEngine;
 }
 
-std::string write_outcome(const Request& request, const Outcome& outcome, bool had_directory) {
+std::string write_outcome(const LaunchOrder& request, const Outcome& outcome, bool had_directory) {
   if (request.record_dir.empty()) return {};
   struct stat info {};
   if (had_directory && stat(request.record_dir.c_str(), &info) != 0) {
@@ -50,7 +50,7 @@ std::string write_outcome(const Request& request, const Outcome& outcome, bool h
   record.user = request.user;
   record.root = request.root;
   record.models.clear();
-  for (const ModelRequest& run : request.runs) record.models.push_back({run.name, run.directory});
+  for (const EngineCommand& run : request.runs) record.models.push_back({run.name, run.directory});
   if (const Status written = write_record(state_dir, job, record); !written) {
     return written.error().message;
   }

@@ -1,11 +1,9 @@
-// What stage-launch is asked to do on one node. Written by the plugin in the prolog (a TOML file,
-// root, 0600) or put together from stage-launch's own options. It holds credentials: never log it.
+// What a job asks for with its flags: built part by part as they come, carried as one line of text
+// from the submit host to the nodes, checked on both sides by the same functions. Pure; thread-safe.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stage_model/config.h"
@@ -13,38 +11,39 @@
 
 namespace stage_model {
 
-struct Node {
-  std::string name;     // as Slurm (or the site) calls it; used in messages
-  std::string address;  // IPv4 or IPv6 literal; empty: resolve `name`, then config's map
-};
-
-// One engine run; several run one after another under one rendezvous. The launcher knows nothing
-// of models: it starts `arguments` and reports how that ended.
 struct ModelRequest {
-  std::string name;                    // "" or the user's NAME: for messages and the record
-  std::string directory;               // destination, "" only if unknown; goes to the record
-  std::vector<std::string> arguments;  // of stage-engine, without argv[0]; no secrets
+  std::string name;  // "" or [A-Z][A-Z0-9_]*
+  std::string url;
+  friend bool operator==(const ModelRequest&, const ModelRequest&) = default;
 };
 
-struct Request {
-  static constexpr int kFormat = 1;
-  std::string job;  // rendezvous identity, e.g. "1234"; [A-Za-z0-9._-]{1,64}
-  std::uint32_t index = 0;
-  std::vector<Node> nodes;  // rank order; nodes[index] is this one
-  uid_t uid = 0;
-  gid_t gid = 0;
-  std::string user;                      // login name, may be empty
-  std::string user_root;                 // ROOT/USER to create for the user; empty: none
-  std::string root;                      // the configured root that user_root lies in
-  std::string record_dir;                // where the outcome is written, e.g. /run/stage-model/1234
-  std::vector<ModelRequest> runs;
-  std::vector<std::string> credentials;  // "NAME=VALUE", passed on a descriptor
-  double deadline_s = 0;                 // seconds from start; 0: config's
+struct JobRequest {
+  std::vector<ModelRequest> models;
+  std::string dest;  // "" : the default place; the directory above them where there are several
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
 };
 
-std::string write_request(const Request& request);              // TOML text
-Result<Request> parse_request(const std::string& text);         // strict: unknown keys are errors
-// Reads at most 16 MiB from an O_NOFOLLOW root-owned file.
-Result<Request> load_request(const std::string& path);
+// What is known of the site's rules. On a submit host without the file, `known` is false: the
+// schemes and the roots are then left to the prolog, which checks everything again.
+struct Site {
+  Config config;
+  bool known = true;
+};
+
+// Each takes one flag's value. Errors: kUsage, without the flag's name.
+Status add_model(JobRequest& request, std::string_view text, const Site& site);
+Status set_dest(JobRequest& request, std::string_view text, const Site& site);
+Status add_filter(std::vector<std::string>& filters, std::string_view text);
+
+// The configured root that `path` lies strictly below; "" if none.
+std::string root_of(std::string_view path, const std::vector<std::string>& roots);
+
+// Printable ASCII, one line.
+std::string encode_request(const JobRequest& request);
+
+// The prolog's side: the text may have been forged by the user, so everything is bounded and every
+// part is checked again.
+Result<JobRequest> decode_request(std::string_view text, const Site& site);
 
 }  // namespace stage_model

@@ -40,7 +40,7 @@ def config_text(**changes):
 
 
 class Job:
-    """One job: a launcher per node, each from a request file as the plugin writes it."""
+    """One job: a launcher per node, each from an order file as the plugin writes it."""
 
     count = 1000
 
@@ -69,7 +69,7 @@ class Job:
         with open(f"{place}/config.toml", "w", encoding="utf-8") as out:
             out.write(config)
         user_root = f"{root}/{bed.USER}" if root else ""
-        text = (f"format = 1\njob = \"{self.name}\"\nindex = {k - 1}\nuid = {bed.UID}\n"
+        text = (f"format = 2\njob = \"{self.name}\"\nindex = {k - 1}\nuid = {bed.UID}\n"
                 f"gid = {bed.GID}\nuser = \"{bed.USER}\"\nuser_root = \"{user_root}\"\n"
                 f"root = \"{root or ''}\"\nrecord_dir = \"{place}/{self.name}\"\n"
                 f"deadline_ms = {int(deadline * 1000)}\ncredentials = {list(credentials)!r}\n")
@@ -79,7 +79,7 @@ class Job:
                 text += f"address = \"10.88.0.{i}\"\n"
         for run in self.runs:
             arguments = "[" + ", ".join(f"\"{argument}\"" for argument in run.split()) + "]"
-            text += f"\n[[runs]]\nname = \"\"\ndirectory = \"/nowhere\"\narguments = {arguments}\n"
+            text += f"\n[[runs]]\nname = \"\"\ndirectory = \"\"\narguments = {arguments}\n"
         request = f"{place}/request"
         with open(request, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as out:
             out.write(text)

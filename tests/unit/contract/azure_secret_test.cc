@@ -17,6 +17,7 @@ TEST(IsoTime, AsSignaturesHoldIt) {
   EXPECT_EQ(parse_iso_time("1994-11-06T08:49:37Z"), 784111777);
   EXPECT_EQ(parse_iso_time("1994-11-06T08:49:37.1234567Z"), 784111777);
   EXPECT_EQ(format_iso_time(784111777), "1994-11-06T08:49:37Z");
+  EXPECT_EQ(format_iso_time(*parse_iso_time("0012-01-31")), "0012-01-31T00:00:00Z");
   for (const char* bad : {"", "1994", "1994-13-06", "1994-11-06T08Z", "1994-11-06T08:49:37",
                           "1994-11-06T08:49:37+01:00", "1994-11-06T08:49:37.Z"}) {
     EXPECT_FALSE(parse_iso_time(bad)) << bad;

@@ -35,48 +35,50 @@ TEST(ParseNodes, Refuses) {
   }
 }
 
-TEST(AssembleRequest, FromOptions) {
+TEST(AssembleOrder, FromOptions) {
   Options options = by_hand();
   options.root = "/nvme";
   options.record_dir = "/run/x/7/";
   options.user = "alice";
-  const auto request = assemble_request(options);
-  ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->index, 1U);
-  EXPECT_EQ(request->uid, geteuid());
-  EXPECT_EQ(request->user_root, "/nvme/alice");
-  EXPECT_EQ(request->record_dir, "/run/x/7");
-  ASSERT_EQ(request->runs.size(), 1U);
-  EXPECT_EQ(request->runs[0].arguments, options.engine_arguments);
+  const auto order = assemble_order(options);
+  ASSERT_TRUE(order) << order.error().message;
+  EXPECT_EQ(order->index, 1U);
+  EXPECT_EQ(order->uid, geteuid());
+  EXPECT_EQ(order->user_root, "/nvme/alice");
+  EXPECT_EQ(order->record_dir, "/run/x/7");
+  ASSERT_EQ(order->runs.size(), 1U);
+  EXPECT_EQ(order->runs[0].arguments, options.engine_arguments);
 }
 
-TEST(AssembleRequest, Refuses) {
+TEST(AssembleOrder, Refuses) {
   Options options = by_hand();
-  options.job = "a/b";
-  EXPECT_FALSE(assemble_request(options));
+  for (const char* job : {"", "a/b", "..", "."}) {
+    options.job = job;
+    EXPECT_FALSE(assemble_order(options)) << job;
+  }
   options = by_hand();
   options.index = 2;
-  EXPECT_FALSE(assemble_request(options));
+  EXPECT_FALSE(assemble_order(options));
   options = by_hand();
   options.engine_arguments.clear();
-  EXPECT_FALSE(assemble_request(options));
+  EXPECT_FALSE(assemble_order(options));
   options = by_hand();
   options.root = "/nvme";
   options.user = "../etc";
-  EXPECT_FALSE(assemble_request(options));
+  EXPECT_FALSE(assemble_order(options));
   options = by_hand();
   options.credential_names = {"NO_SUCH_VARIABLE_HERE"};
-  EXPECT_FALSE(assemble_request(options));
+  EXPECT_FALSE(assemble_order(options));
 }
 
-TEST(AssembleRequest, CredentialsAreTakenOutOfTheEnvironment) {
+TEST(AssembleOrder, CredentialsAreTakenOutOfTheEnvironment) {
   setenv("STAGE_TEST_SECRET", "s3cr3t", 1);
   const char* where = std::getenv("STAGE_TEST_SECRET");
   Options options = by_hand();
   options.credential_names = {"STAGE_TEST_SECRET"};
-  const auto request = assemble_request(options);
-  ASSERT_TRUE(request);
-  EXPECT_EQ(request->credentials, (std::vector<std::string>{"STAGE_TEST_SECRET=s3cr3t"}));
+  const auto order = assemble_order(options);
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->credentials, (std::vector<std::string>{"STAGE_TEST_SECRET=s3cr3t"}));
   EXPECT_EQ(std::getenv("STAGE_TEST_SECRET"), nullptr);
   EXPECT_STREQ(where, "") << "the bytes themselves are blanked";
 }

@@ -35,10 +35,19 @@ TEST(EngineArguments, PartialKeepOfTheConfigurationReachesTheEngine) {
 TEST(EngineArguments, TheSitesOptionsThenTheRuns) {
   Config config;
   config.options = {"--verify", "store"};
-  stage_model::ModelRequest run;
+  stage_model::EngineCommand run;
   run.arguments = {"az://a/c/m/", "/dest"};
   EXPECT_THAT(engine_arguments(config, run),
               ElementsAre("--partial-keep=86400s", "--verify", "store", "az://a/c/m/", "/dest"));
+}
+
+TEST(EngineArguments, TheDirectoryIsBehindTheSource) {
+  stage_model::EngineCommand run;
+  run.directory = "/nvme/alice/m";
+  run.arguments = {"az://a/c/m/", "--no-progress", "--include=*.json"};
+  EXPECT_THAT(engine_arguments({}, run),
+              ElementsAre("--partial-keep=86400s", "az://a/c/m/", "/nvme/alice/m", "--no-progress",
+                          "--include=*.json"));
 }
 
 TEST(EngineArguments, WhoNamesTheOptionDecides) {
@@ -48,7 +57,7 @@ TEST(EngineArguments, WhoNamesTheOptionDecides) {
     config.options = option;
     EXPECT_EQ(engine_arguments(config, {}), option);
     config.options.clear();
-    stage_model::ModelRequest run;
+    stage_model::EngineCommand run;
     run.arguments = option;
     EXPECT_EQ(engine_arguments(config, run), option);
   }

@@ -22,7 +22,7 @@ constexpr double kLook = 0.02;
 // sockets.
 class Peer {
  public:
-  Peer(Loop& loop, Authenticator& key, const Config& config, const Request& job,
+  Peer(Loop& loop, Authenticator& key, const Config& config, const LaunchOrder& job,
        std::uint32_t index, std::uint32_t star_limit, bool may_return)
       : tree_(static_cast<std::uint32_t>(job.nodes.size()), index, star_limit, 1),
         request_(job),
@@ -47,7 +47,7 @@ class Peer {
 
  private:
   Tree tree_;
-  Request request_;
+  LaunchOrder request_;
   bool all_met_ = false;
   std::optional<std::uint32_t> lost_;
   std::optional<std::uint32_t> left_;
@@ -91,7 +91,7 @@ class MeshTest : public testing::Test {
   Config config_;
   std::string directory_;
   std::unique_ptr<Authenticator> key_;
-  Request job_;
+  LaunchOrder job_;
   std::uint32_t star_limit_ = 64;
   bool may_return_ = true;
   std::vector<std::unique_ptr<Peer>> peers_;

@@ -56,7 +56,7 @@ class RecordTest : public testing::Test {
   }
   ~RecordTest() override { std::filesystem::remove_all(state_); }
   std::string state_;
-  Request request_;
+  LaunchOrder request_;
 };
 
 TEST_F(RecordTest, SaysWhatHappened) {

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
 
-Ask ask_for(const char* url) { return Ask{{{"", url}}, "", {}, {}}; }
+JobRequest ask_for(const char* url) { return JobRequest{{{"", url}}, "", {}, {}}; }
 
 TEST(Credentials, OnlyThoseOfTheStore) {
   const auto azure = credential_names(ask_for("az://acct/cont"), {"MINE"});

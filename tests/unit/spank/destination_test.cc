@@ -16,17 +16,17 @@ Config config() {
   return config;
 }
 
-Ask ask_for(std::vector<Model> models, std::string dest = "") {
-  return Ask{std::move(models), std::move(dest), {}, {}};
+JobRequest ask_for(std::vector<ModelRequest> models, std::string dest = "") {
+  return JobRequest{std::move(models), std::move(dest), {}, {}};
 }
 
 TEST(Destination, DefaultPlace) {
   Config site = config();
   site.options = {"--verify", "store"};  // the launcher's to add: twice would be too many
-  Ask ask = ask_for({{"", "az://a/c/llama/"}});
-  ask.include = {"*.json"};
-  ask.exclude = {"-x"};
-  const auto plan = plan_destinations(ask, site, "alice");
+  JobRequest request = ask_for({{"", "az://a/c/llama/"}});
+  request.include = {"*.json"};
+  request.exclude = {"-x"};
+  const auto plan = plan_destinations(request, site, "alice");
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->root, "/nvme");
   EXPECT_EQ(plan->user_root, "/nvme/alice");
@@ -34,18 +34,17 @@ TEST(Destination, DefaultPlace) {
   EXPECT_THAT(plan->runs[0].directory, MatchesRegex("/nvme/alice/llama-[0-9a-f]+"));
   EXPECT_EQ(plan->runs[0].directory.size(), std::string("/nvme/alice/llama-01234567").size());
   EXPECT_THAT(plan->runs[0].arguments,
-              ElementsAre("az://a/c/llama/", plan->runs[0].directory, "--no-progress",
-                          "--include=*.json", "--exclude=-x"));
+              ElementsAre("az://a/c/llama/", "--no-progress", "--include=*.json", "--exclude=-x"));
 }
 
 // Changing the hash would make every site stage everything again.
 TEST(Destination, NameIsStableAndTellsFiltersApart) {
-  const Model model{"", "az://acct/cont/m/"};
-  Ask plain = ask_for({model});
+  const ModelRequest model{"", "az://acct/cont/m/"};
+  JobRequest plain = ask_for({model});
   EXPECT_EQ(default_name(plain, model), "m-32242ab2");
-  Ask include = plain;
+  JobRequest include = plain;
   include.include = {"x"};
-  Ask exclude = plain;
+  JobRequest exclude = plain;
   exclude.exclude = {"x"};
   EXPECT_NE(default_name(include, model), default_name(plain, model));
   EXPECT_NE(default_name(include, model), default_name(exclude, model));

@@ -4,7 +4,7 @@
 
 #include "fake_slurm.h"
 #include "spank/marker.h"
-#include "stage_model/request.h"
+#include "stage_model/launch_order.h"
 
 namespace stage_model::spank {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The launcher is a shell script: $request is its request, `outcome STATE CODE REASON` its record.
+// The launcher is a shell script: $order is its order, `outcome STATE CODE REASON` its record.
 class PrologTest : public NodeTest {
  protected:
   void SetUp() override {
@@ -26,8 +26,8 @@ class PrologTest : public NodeTest {
   void launcher(const std::string& body) {
     const std::string path = base + "/launcher";
     std::ofstream(path, std::ios::trunc) << R"(#!/bin/bash
-request=$4 record=${4%/*}/record
-cp "$request" )" << base << R"(/request.seen
+order=$4 record=${4%/*}/record
+cp "$order" )" << base << R"(/order.seen
 outcome() {
   sed -e "s|^state = .*|state = \"$1\"|; s|^code = .*|code = $2|; s|^reason = .*|reason = \"$3\"|" \
       -e "s|^node = .*|node = \"${4-n2}\"|" "$record" >"$record.t" && chmod 600 "$record.t" &&
@@ -53,7 +53,7 @@ TEST_F(PrologTest, JobWithoutTheFlagLeavesNoTrace) {
   EXPECT_THAT(slurm.errors, IsEmpty());
 }
 
-TEST_F(PrologTest, LauncherGetsTheRequestAndStages) {
+TEST_F(PrologTest, LauncherGetsItsOrderAndStages) {
   setenv("SPANK_STAGE_MODEL_CRED_AZURE_STORAGE_KEY", "k\"\\=", 1);
   setenv("SPANK_STAGE_MODEL_CRED_LD_PRELOAD", "/evil.so", 1);
   ask("1;m=,az://acct/cont/m;m=L,az://acct/cont/l;i=*.json");
@@ -66,26 +66,26 @@ TEST_F(PrologTest, LauncherGetsTheRequestAndStages) {
   ASSERT_EQ(record.models.size(), 2u);
   EXPECT_EQ(record.models[1].name, "L");
 
-  const auto request = parse_request(slurp(base + "/request.seen"));
-  ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->job, "7");
-  EXPECT_EQ(request->index, 1u);
-  ASSERT_EQ(request->nodes.size(), 2u);
-  EXPECT_EQ(request->nodes[0].name, "n1");
-  EXPECT_EQ(request->user_root, root + "/alice");
-  EXPECT_EQ(request->record_dir, state + "/7");
-  EXPECT_THAT(request->credentials, ElementsAre("AZURE_STORAGE_KEY=k\"\\="));
-  EXPECT_EQ(request->runs[0].directory, record.models[0].directory);
-  EXPECT_THAT(request->runs[1].arguments, Contains("--include=*.json"));
-  EXPECT_DOUBLE_EQ(request->deadline_s, 1800);
-  // The credentials went with the request.
-  EXPECT_FALSE(std::filesystem::exists(state + "/7/request"));
+  const auto order = parse_order(slurp(base + "/order.seen"));
+  ASSERT_TRUE(order) << order.error().message;
+  EXPECT_EQ(order->job, "7");
+  EXPECT_EQ(order->index, 1u);
+  ASSERT_EQ(order->nodes.size(), 2u);
+  EXPECT_EQ(order->nodes[0].name, "n1");
+  EXPECT_EQ(order->user_root, root + "/alice");
+  EXPECT_EQ(order->record_dir, state + "/7");
+  EXPECT_THAT(order->credentials, ElementsAre("AZURE_STORAGE_KEY=k\"\\="));
+  EXPECT_EQ(order->runs[0].directory, record.models[0].directory);
+  EXPECT_THAT(order->runs[1].arguments, Contains("--include=*.json"));
+  EXPECT_DOUBLE_EQ(order->deadline_s, 1800);
+  // The credentials went with the order.
+  EXPECT_FALSE(std::filesystem::exists(state + "/7/order"));
   EXPECT_THAT(slurm.errors, IsEmpty());
   EXPECT_THAT(slurm.notes, IsEmpty());
 }
 
-TEST_F(PrologTest, RequestIsForRootAlone) {
-  launcher("stat -c %a $request >" + base + "/mode; outcome staged 0 ''");
+TEST_F(PrologTest, OrderIsForRootAlone) {
+  launcher("stat -c %a $order >" + base + "/mode; outcome staged 0 ''");
   run();
   EXPECT_EQ(slurp(base + "/mode"), "600\n");
 }
@@ -122,10 +122,10 @@ TEST_F(PrologTest, DeadlineStaysBelowSlurms) {
   slurm.timeout = 100;
   launcher("outcome staged 0 ''");
   run();
-  EXPECT_NEAR(parse_request(slurp(base + "/request.seen"))->deadline_s, 89.6, 0.01);
+  EXPECT_NEAR(parse_order(slurp(base + "/order.seen"))->deadline_s, 89.6, 0.01);
   slurm.timeout = 9;
   run();
-  EXPECT_NEAR(parse_request(slurp(base + "/request.seen"))->deadline_s, 3, 0.01);
+  EXPECT_NEAR(parse_order(slurp(base + "/order.seen"))->deadline_s, 3, 0.01);
 }
 
 TEST_F(PrologTest, DeadlineEndsALauncherThatIgnoresEverything) {
@@ -153,7 +153,7 @@ TEST_F(PrologTest, HostileRequestFailsTheJobAlone) {
     const Record record = run();
     EXPECT_EQ(record.state, RecordState::kFailed) << text;
     EXPECT_EQ(record.code, ExitCode::kUsage) << text;
-    EXPECT_FALSE(std::filesystem::exists(base + "/request.seen")) << text;
+    EXPECT_FALSE(std::filesystem::exists(base + "/order.seen")) << text;
   }
 }
 
