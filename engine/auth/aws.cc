@@ -7,19 +7,13 @@
 #include <vector>
 
 #include "engine/auth/aws_grants.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
 // New keys of a role are there five minutes before the old ones run out.
 constexpr double kMargin = 300;
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 // Keys hold no line breaks: checked_keys().
 std::string pack(const AwsKeys& keys) { return keys.id + "\n" + keys.secret + "\n" + keys.session; }

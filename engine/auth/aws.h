@@ -1,7 +1,6 @@
 // Who we are to AWS: which keys, in the order of aws-cli.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,13 +9,13 @@
 #include "engine/auth/aws_sigv4.h"
 #include "engine/auth/identity.h"
 #include "engine/auth/proof_keeper.h"
+#include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
 namespace stage_model::auth {
 
 // AWS_REGION, AWS_DEFAULT_REGION, the profile's, "us-east-1".
-std::string aws_region(const std::map<std::string, std::string>& variables,
-                       const AwsProfile& profile);
+std::string aws_region(const Variables& variables, const AwsProfile& profile);
 
 // Where the keys come from, whatever they sign. Thread-safe.
 class AwsLogin {
@@ -31,9 +30,10 @@ class AwsLogin {
 // AWS_ACCESS_KEY_ID; a web identity (AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or those of the
 // profile); the profile's keys; a container's credentials service; the role of the EC2 instance;
 // nobody. Asks nobody yet. `region`: of the STS. Errors: kSource for what is there but cannot work.
-Result<std::shared_ptr<const AwsLogin>> choose_aws(
-    const std::map<std::string, std::string>& variables, const AwsProfile& profile,
-    const std::string& region, http::Exchange exchange);
+Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
+                                                   const AwsProfile& profile,
+                                                   const std::string& region,
+                                                   http::Exchange exchange);
 
 // Signs for `scope` with the keys of `login`.
 IdentityPtr aws_identity(std::shared_ptr<const AwsLogin> login, AwsScope scope);

@@ -8,22 +8,16 @@
 #include <pugixml.hpp>
 
 #include "engine/auth/secret_file.h"
+#include "engine/base/variables.h"
 #include "engine/contract/iso_time.h"
 
 namespace stage_model::auth {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
 constexpr unsigned kAttempts = 4;
 // The metadata service is on the node: who does not answer within this is not there.
 constexpr double kLocalConnect = 1;
 constexpr double kLocalAnswer = 5;
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 std::string trimmed(std::string text) {
   const auto space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };

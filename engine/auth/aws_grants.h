@@ -2,11 +2,11 @@
 #pragma once
 
 #include <ctime>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "engine/auth/aws_sigv4.h"
+#include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
 namespace stage_model::auth {
@@ -32,15 +32,13 @@ struct AwsContainer {
 };
 // From AWS_CONTAINER_CREDENTIALS_*; nothing without them. Errors: kSource, for a URL that a secret
 // must not be sent to.
-Result<std::optional<AwsContainer>> find_aws_container(
-    const std::map<std::string, std::string>& variables);
+Result<std::optional<AwsContainer>> find_aws_container(const Variables& variables);
 Result<AwsGrant> grant_of_container(const AwsContainer& container, const http::Exchange& exchange);
 
 // The role of an EC2 instance, by version 2 of its metadata service. Nothing, with the reason in
 // `why`, where there is no such service or no role.
-Result<std::optional<AwsGrant>> grant_of_instance(
-    const std::map<std::string, std::string>& variables, const http::Exchange& exchange,
-    std::string& why);
+Result<std::optional<AwsGrant>> grant_of_instance(const Variables& variables,
+                                                  const http::Exchange& exchange, std::string& why);
 
 // Of containers and instances. Errors: kSource.
 Result<AwsGrant> parse_aws_grant_json(const std::string& json);

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "engine/auth/secret_file.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r";
@@ -21,11 +20,6 @@ std::string lowered(std::string_view text) {
   std::transform(out.begin(), out.end(), out.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return out;
-}
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
 }
 
 std::string path_of(const Variables& variables, const char* name, const char* in_home) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/variables.h"
 #include "stage_model/result.h"
 
 namespace stage_model::auth {
@@ -31,6 +32,6 @@ struct AwsProfile {
 
 // Reads AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE, else those in the home directory. Files
 // that are not there are empty.
-AwsProfile read_aws_profile(const std::map<std::string, std::string>& variables);
+AwsProfile read_aws_profile(const Variables& variables);
 
 }  // namespace stage_model::auth

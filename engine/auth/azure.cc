@@ -7,6 +7,7 @@
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/azure_shared_key.h"
 #include "engine/base/text.h"
+#include "engine/base/variables.h"
 #include "engine/contract/azure_secret.h"
 
 namespace stage_model::auth {
@@ -21,8 +22,7 @@ Result<IdentityPtr> from_sas(std::string_view text) {
 }  // namespace
 
 Result<IdentityPtr> choose_azure(const std::string& account, std::string_view url_sas,
-                                 const std::map<std::string, std::string>& variables,
-                                 const AzureSurroundings& surroundings,
+                                 const Variables& variables, const AzureSurroundings& surroundings,
                                  std::vector<std::string>* passed_over) {
   const auto variable = [&variables](const char* name) -> std::string_view {
     const auto found = variables.find(name);

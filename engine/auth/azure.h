@@ -2,13 +2,13 @@
 // in the order here.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/auth/azure_login.h"
 #include "engine/auth/identity.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 
@@ -27,7 +27,7 @@ namespace stage_model::auth {
 // A value that is there but broken is an error, never skipped. `passed_over`: for --whoami, what
 // was looked for before. Errors: kSource.
 Result<IdentityPtr> choose_azure(const std::string& account, std::string_view url_sas,
-                                 const std::map<std::string, std::string>& variables,
+                                 const Variables& variables,
                                  const AzureSurroundings& surroundings = {},
                                  std::vector<std::string>* passed_over = nullptr);
 

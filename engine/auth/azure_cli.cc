@@ -14,20 +14,15 @@
 #include <thread>
 
 #include "engine/auth/azure_login.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kTimeLimit = std::chrono::seconds(30);  // az is Python and may refresh a token
 constexpr std::size_t kMaxOutput = 1 << 20;
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 std::string find_az(const Variables& variables) {
   const std::string path = variable(variables, "PATH");

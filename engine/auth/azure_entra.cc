@@ -4,19 +4,13 @@
 
 #include "engine/auth/azure_login.h"
 #include "engine/auth/secret_file.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
 constexpr unsigned kAttempts = 6;
 constexpr double kFirstPause = 0.5;  // seconds; doubles
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 // Who asks whom. Tenant and client are not secret.
 struct Application {

@@ -8,11 +8,10 @@
 #include <thread>
 
 #include "engine/auth/azure_login.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
 
 constexpr char kAddress[] = "http://169.254.169.254";
 constexpr double kFirstPause = 0.8;  // seconds; doubles
@@ -20,11 +19,6 @@ constexpr double kMaxPause = 20;
 // The service may be away for 70 s while it is updated.
 constexpr double kPatience = 90;
 constexpr double kConnect = 1.0;  // it is on the same host: elsewhere there is none
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 std::string_view header(const http::ExchangeAnswer& answer, const char* name) {
   const auto found = answer.headers.find(name);

@@ -6,18 +6,13 @@
 #include <array>
 #include <utility>
 
+#include "engine/base/variables.h"
+
 namespace stage_model::auth {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
 // Storage gives tokens an hour or a day; a long GET needs no token after its first byte.
 constexpr double kMargin = 300;
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 class AzureLogin final : public Identity {
  public:

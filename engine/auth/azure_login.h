@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "engine/auth/identity.h"
 #include "engine/auth/proof_keeper.h"
+#include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
 namespace stage_model::auth {
@@ -36,25 +36,24 @@ struct AzureTokenWay {
 
 // By AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE (read
 // at each exchange). Nothing if the last ones are unset. Errors: kSource: half of it is set.
-Result<std::optional<AzureTokenWay>> azure_service_principal(
-    const std::map<std::string, std::string>& variables, const AzureSurroundings& surroundings);
-Result<std::optional<AzureTokenWay>> azure_workload_identity(
-    const std::map<std::string, std::string>& variables, const AzureSurroundings& surroundings);
+Result<std::optional<AzureTokenWay>> azure_service_principal(const Variables& variables,
+                                                             const AzureSurroundings& surroundings);
+Result<std::optional<AzureTokenWay>> azure_workload_identity(const Variables& variables,
+                                                             const AzureSurroundings& surroundings);
 
 // The machine's own, by the instance metadata service: AZURE_CLIENT_ID chooses among several. The
 // service is at AZURE_POD_IDENTITY_AUTHORITY_HOST, else at 169.254.169.254; never by a proxy.
-AzureTokenWay azure_managed_identity(const std::map<std::string, std::string>& variables,
+AzureTokenWay azure_managed_identity(const Variables& variables,
                                      const AzureSurroundings& surroundings);
 
 // `az account get-access-token`, if az is in PATH.
-AzureTokenWay azure_cli(const std::map<std::string, std::string>& variables);
+AzureTokenWay azure_cli(const Variables& variables);
 
 // The first of the ways that leads to a token, chosen by prepare(); anonymous if none does, or an
 // error if AZCOPY_AUTO_LOGIN_TYPE (SPN, WORKLOAD, MSI, AZCLI) asks for one or there is another
 // identity already (`or_anonymous` is false). `before`: why identities without tokens were passed
 // over. Errors: kSource.
-Result<IdentityPtr> azure_login(const std::map<std::string, std::string>& variables,
-                                const AzureSurroundings& surroundings,
+Result<IdentityPtr> azure_login(const Variables& variables, const AzureSurroundings& surroundings,
                                 std::vector<std::string> before, bool or_anonymous = true);
 
 // Shared by the ways.

@@ -9,11 +9,10 @@
 
 #include "engine/auth/anonymous.h"
 #include "engine/auth/secret_file.h"
+#include "engine/base/variables.h"
 
 namespace stage_model::auth {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
 
 constexpr unsigned kAttempts = 4;
 // The metadata server hands out the same token until a little under five minutes before its end.
@@ -21,11 +20,6 @@ constexpr double kMargin = 225;
 constexpr std::int64_t kLongestLife = 86400L * 365;  // seconds; more is nonsense
 constexpr double kLocalConnect = 1;
 constexpr double kLocalAnswer = 5;
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 // Printable, for headers and messages.
 bool is_plain(std::string_view text) {

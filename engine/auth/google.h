@@ -1,11 +1,11 @@
 // Who we are to Google Cloud: a key file, the metadata server's service account, or nobody.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "engine/auth/identity.h"
 #include "engine/auth/proof_keeper.h"
+#include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
 namespace stage_model::auth {
@@ -13,8 +13,7 @@ namespace stage_model::auth {
 // GOOGLE_APPLICATION_CREDENTIALS; the file of "gcloud auth application-default login"; the metadata
 // server (GCE_METADATA_HOST); nobody. Asks nobody yet. Errors: kSource for what is there but cannot
 // work.
-Result<IdentityPtr> choose_google(const std::map<std::string, std::string>& variables,
-                                  http::Exchange exchange);
+Result<IdentityPtr> choose_google(const Variables& variables, http::Exchange exchange);
 
 // {"access_token": …, "expires_in": seconds}. Errors: kSource.
 Result<Proof> parse_google_token(const std::string& json, std::time_t now);

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "engine/base/variables.h"
+
 namespace stage_model::auth {
 namespace {
 
@@ -51,7 +53,7 @@ Result<std::string> read_secret_file(const std::string& path) {
   return bytes;
 }
 
-std::string home_directory(const std::map<std::string, std::string>& variables) {
+std::string home_directory(const Variables& variables) {
   if (const auto home = variables.find("HOME"); home != variables.end() && !home->second.empty()) {
     return home->second;
   }

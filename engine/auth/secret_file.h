@@ -1,9 +1,9 @@
 // Small files of the user's that hold secrets.
 #pragma once
 
-#include <map>
 #include <string>
 
+#include "engine/base/variables.h"
 #include "stage_model/result.h"
 
 namespace stage_model::auth {
@@ -13,6 +13,6 @@ namespace stage_model::auth {
 Result<std::string> read_secret_file(const std::string& path);
 
 // HOME, else what the user database says (prologs have no HOME); "" if there is none.
-std::string home_directory(const std::map<std::string, std::string>& variables);
+std::string home_directory(const Variables& variables);
 
 }  // namespace stage_model::auth

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "engine/base/variables.h"
+
 namespace stage_model::http {
 namespace {
 
@@ -37,7 +39,7 @@ std::string without_stars(std::string_view list) {
 
 }  // namespace
 
-Environment read_environment(const std::map<std::string, std::string>& variables) {
+Environment read_environment(const Variables& variables) {
   const auto exact = [&variables](const std::string& name) -> std::string {
     const auto found = variables.find(name);
     if (found != variables.end()) return found->second;

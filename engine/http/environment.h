@@ -1,8 +1,9 @@
 // What the surroundings say about reaching the network: CA bundle and proxies.
 #pragma once
 
-#include <map>
 #include <string>
+
+#include "engine/base/variables.h"
 
 namespace stage_model::http {
 
@@ -25,6 +26,6 @@ bool proxy_refuses(long status);
 // upper case: SSL_CERT_FILE, CURL_CA_BUNDLE; http_proxy, https_proxy, all_proxy, no_proxy.
 // Where no variable names a CA bundle, the places of the common distributions are looked at: a
 // binary built on one of them runs in the images of another.
-Environment read_environment(const std::map<std::string, std::string>& variables);
+Environment read_environment(const Variables& variables);
 
 }  // namespace stage_model::http

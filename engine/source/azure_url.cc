@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/auth/azure_sas.h"
+#include "engine/base/variables.h"
 #include "engine/contract/azure_secret.h"
 #include "engine/http/url.h"
 #include "engine/source/show.h"
@@ -14,18 +15,11 @@
 namespace stage_model::source {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
 constexpr char kPublicSuffix[] = "blob.core.windows.net";
 
 struct Endpoint {
   std::string origin, base;
 };
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 bool is_address_or_local(const std::string& host) {
   return host == "localhost" || host.front() == '[' ||

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/base/clock.h"
+#include "engine/base/variables.h"
 #include "engine/source/entries.h"
 #include "engine/source/file_fetcher.h"
 #include "engine/source/register.h"

@@ -29,11 +29,6 @@ struct Place {
   std::string objects;  // encoded path of the bucket's objects: ".../b/BUCKET/o"
 };
 
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
-
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host.starts_with("127.");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/clock.h"
+#include "engine/base/variables.h"
 #include "engine/http/client.h"
 #include "engine/http/redirect.h"
 #include "engine/source/entries.h"

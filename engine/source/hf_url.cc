@@ -15,11 +15,6 @@ namespace {
 
 constexpr char kForm[] = "hf://ORG/NAME[@REVISION][/PATH]";
 
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
-
 std::string take_segment(std::string_view& rest) {
   std::string segment(rest.substr(0, rest.find('/')));
   rest.remove_prefix(std::min(rest.size(), segment.size() + 1));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/auth/identity.h"
+#include "engine/base/variables.h"
 #include "engine/source/source.h"
 
 namespace stage_model::source {

@@ -9,6 +9,7 @@
 
 #include "engine/auth/anonymous.h"
 #include "engine/base/clock.h"
+#include "engine/base/variables.h"
 #include "engine/http/client.h"
 #include "engine/http/redirect.h"
 #include "engine/source/at_once.h"

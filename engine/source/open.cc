@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "engine/base/variables.h"
 #include "engine/source/register.h"
 #include "engine/source/source.h"
 

@@ -1,6 +1,7 @@
 // May a URL be asked in clear? Pure; thread-safe.
 #pragma once
 
+#include "engine/base/variables.h"
 #include "engine/http/url.h"
 #include "engine/source/source.h"
 

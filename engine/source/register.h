@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/base/variables.h"
 #include "engine/source/source.h"
 
 namespace stage_model::source {

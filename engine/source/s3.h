@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "engine/base/variables.h"
 #include "engine/source/source.h"
 
 namespace stage_model::source {

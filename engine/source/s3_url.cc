@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
+#include "engine/base/variables.h"
 #include "engine/http/url.h"
 #include "engine/source/show.h"
 
 namespace stage_model::source {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
 
 constexpr std::string_view kPrefix = "s3://";
 
@@ -27,11 +26,6 @@ bool fits_host(std::string_view bucket) {
   return bucket.size() <= 63 && bucket.back() != '-' &&
          std::all_of(bucket.begin(), bucket.end(),
                      [](char c) { return lower_or_digit(c) || c == '-'; });
-}
-
-std::string variable(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // Where a bucket is: s3://BUCKET/PREFIX/ and the variables that name endpoints. Pure functions.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "engine/auth/aws_profile.h"
+#include "engine/base/variables.h"
 #include "stage_model/result.h"
 
 namespace stage_model::source {
@@ -28,8 +28,7 @@ struct S3Service {
 
 // Order: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's for S3, the profile's. Errors:
 // kSource.
-Result<S3Service> find_s3_service(const std::map<std::string, std::string>& variables,
-                                  const auth::AwsProfile& profile);
+Result<S3Service> find_s3_service(const Variables& variables, const auth::AwsProfile& profile);
 
 struct S3Place {
   std::string origin;  // "https://host[:port]"

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/variables.h"
 #include "engine/plan/types.h"
 #include "stage_model/result.h"
 
@@ -16,7 +16,7 @@ namespace stage_model::source {
 
 // Credentials by variable name (AZURE_STORAGE_KEY, …): from the inherited descriptor, else from
 // the environment. Secrets: never logged, never copied into messages.
-using Variables = std::map<std::string, std::string>;
+using stage_model::Variables;
 
 struct TransferOptions {
   unsigned concurrency = 16;            // GETs in flight on this rank

@@ -186,7 +186,7 @@ class StoreTest : public testing::Test {
   }
 
   source::TransferOptions options_;
-  source::Variables variables_;
+  Variables variables_;
 };
 
 }  // namespace stage_model::test
