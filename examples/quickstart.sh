@@ -3,7 +3,7 @@
 #
 #   examples/quickstart.sh
 #
-# Needs Debian 12 or newer, root (namespaces, loop devices), 4 GB of disk. Leaves nothing running, and
+# Needs Debian 12 or 13, root (namespaces, loop devices), 4 GB of disk. Leaves nothing running, and
 # may be repeated. What it brings up is tests/cluster/cluster, which you can use by hand as well.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
@@ -11,6 +11,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 # A cluster of its own, so that one brought up by hand is left alone.
 STAGE_CLUSTER_DIR=/tmp/stage-quickstart.$(pwd | cksum | cut -d' ' -f1)
 export STAGE_CLUSTER_DIR
+export STAGE_BUILD_DIR=${STAGE_BUILD_DIR:-$PWD/build/release}
 tree=$PWD
 cluster=tests/cluster/cluster
 
@@ -22,9 +23,9 @@ say "1. Installing what is missing (Debian packages by name, Azurite by npm)"
 tests/support/packages.sh
 tests/support/azurite.sh
 
-say "2. Building the plugin, the launcher and the engine (build/release)"
-cmake --preset release >/dev/null
-cmake --build --preset release -j "$(nproc)" \
+say "2. Building the plugin, the launcher and the engine ($STAGE_BUILD_DIR)"
+cmake --preset release -B "$STAGE_BUILD_DIR" >/dev/null
+cmake --build "$STAGE_BUILD_DIR" -j "$(nproc)" \
   --target stage-engine --target stage-launch --target spank_stage_model | tail -n 1
 
 say "3. Starting Slurm: a controller, four nodes with a disk each, Azurite as the object store"

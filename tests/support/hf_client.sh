@@ -9,7 +9,9 @@ if [ -n "${STAGE_HF_PYTHON:-}" ]; then
   exit
 fi
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/stage-model
-python=$cache/huggingface_hub-$version/bin/python
+# A Python cannot use what another release of it has filled.
+environment=$cache/huggingface_hub-$version-$(python3 -c 'import sys; print("py%d.%d" % sys.version_info[:2])')
+python=$environment/bin/python
 works() { "$python" -c 'import huggingface_hub' >/dev/null 2>&1; }
 
 if ! works; then
@@ -18,7 +20,7 @@ if ! works; then
   flock 9
   if ! works; then
     echo "installing huggingface_hub from PyPI into $cache" >&2
-    python3 -m venv "$cache/huggingface_hub-$version" >&2
+    python3 -m venv "$environment" >&2
     "$python" -m pip install --quiet --disable-pip-version-check "huggingface_hub==$version" \
       </dev/null >&2
     works

@@ -11,7 +11,9 @@ if [ -n "${STAGE_MOTO:-}" ]; then
 fi
 
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/stage-model
-python=$cache/moto-$version/bin/python
+# A Python cannot use what another release of it has filled.
+environment=$cache/moto-$version-$(python3 -c 'import sys; print("py%d.%d" % sys.version_info[:2])')
+python=$environment/bin/python
 works() { "$python" -c 'import moto.server, crc32c' >/dev/null 2>&1; }
 
 if ! works; then
@@ -21,7 +23,7 @@ if ! works; then
   flock 9
   if ! works; then
     echo "installing moto from PyPI into $cache" >&2
-    python3 -m venv "$cache/moto-$version" >&2
+    python3 -m venv "$environment" >&2
     "$python" -m pip install --quiet --disable-pip-version-check "moto[s3]==$version" \
       flask flask-cors crc32c </dev/null >&2
     works || { echo "moto does not run with $("$python" --version)" >&2; exit 1; }

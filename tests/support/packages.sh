@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs by name what is missing of the Debian packages that the build and the tests need. Quiet
-# when nothing is. Needs root only if something is missing.
+# Installs by name what is missing of the Debian packages that the build and the tests need, and of
+# those named as arguments. Quiet when nothing is. Needs root only if something is missing.
 set -euo pipefail
 
 build=(cmake g++ ninja-build pkg-config
@@ -12,12 +12,14 @@ tests=(libgmock-dev libgtest-dev
   rclone slurm-wlm util-linux)
 
 missing=()
-for package in "${build[@]}" "${tests[@]}"; do
+for package in "${build[@]}" "${tests[@]}" "$@"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
     missing+=("$package")
 done
-# npm may have come from elsewhere; Debian's would then conflict.
-command -v npm >/dev/null || missing+=(nodejs npm)
+# npm may have come from elsewhere, and Debian's would then conflict. It is for Azurite only.
+command -v node >/dev/null || missing+=(nodejs)
+azurite=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/stage-model/npm/node_modules/.bin/azurite-blob
+command -v npm >/dev/null || [ -e "$azurite" ] || missing+=(npm)
 # Only makes rebuilding fast, but the tests build three trees.
 command -v ccache >/dev/null || missing+=(ccache)
 
