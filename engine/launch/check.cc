@@ -22,7 +22,7 @@
 #include <thread>
 
 #include "engine/launch/assemble.h"
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 #include "engine/launch/check_slurm.h"
 #include "engine/launch/loop.h"
 #include "engine/launch/node_addresses.h"
@@ -92,10 +92,10 @@ void check_credentials(const Config& config, Findings* findings) {
   }
   const Claim claim{Claim::Role::kChild,     "check", 1, 0, random_bytes(kNonceSize),
                     random_bytes(kNonceSize)};
-  const Result<Proof> proof = (*authenticator)->prove(claim);
+  const Result<Credential> credential = (*authenticator)->prove(claim);
   const Result<std::string> share =
-      proof ? (*authenticator)->verify(claim, proof->credential) : tl::unexpected(proof.error());
-  if (!share || *share != proof->share) {
+      credential ? (*authenticator)->verify(claim, credential->text) : tl::unexpected(credential.error());
+  if (!share || *share != credential->share) {
     findings->push_back(
         {Grade::kFail, what, share ? "a credential came back changed" : share.error().message});
   } else {

@@ -10,9 +10,6 @@
 #include <cstring>
 #include <thread>
 
-#include "engine/launch/handshake.h"
-#include "engine/launch/ports.h"
-
 namespace stage_model::launch {
 namespace {
 
@@ -209,13 +206,13 @@ void Connector::on_challenge(const Frame& frame) {
     return;
   }
   claim_.parent_nonce = frame.body;
-  Result<Proof> proof = authenticator_.prove(claim_);
-  if (!proof) {
-    next_after_failure(Tells::kCredential, proof.error().message);
+  Result<Credential> credential = authenticator_.prove(claim_);
+  if (!credential) {
+    next_after_failure(Tells::kCredential, credential.error().message);
     return;
   }
-  own_share_ = std::move(proof->share);
-  link_->send(MessageType::kProof, proof->credential);
+  own_share_ = std::move(credential->share);
+  link_->send(MessageType::kCredential, credential->text);
 }
 
 void Connector::on_welcome(const Frame& frame) {

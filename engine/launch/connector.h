@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/launch/auth.h"
 #include "engine/launch/link.h"
 #include "engine/launch/loop.h"
 #include "engine/launch/node_addresses.h"
+#include "engine/launch/peer_auth.h"
 #include "engine/launch/tree.h"
 #include "stage_model/config.h"
 #include "stage_model/launch_order.h"

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 
 namespace stage_model::launch {
 namespace {

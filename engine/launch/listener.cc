@@ -9,8 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/launch/handshake.h"
-#include "engine/launch/ports.h"
+#include "engine/launch/node_addresses.h"
 
 namespace stage_model::launch {
 namespace {
@@ -60,12 +59,12 @@ int listen_on(std::uint16_t port) {
 }  // namespace
 
 Listener::Listener(Loop& loop, Authenticator& authenticator, const Tree& tree, std::string job,
-                   OnLinked on_linked)
+                   ListenerEvents events)
     : loop_(loop),
       authenticator_(authenticator),
       tree_(tree),
       job_(std::move(job)),
-      on_linked_(std::move(on_linked)) {}
+      events_(std::move(events)) {}
 
 Listener::~Listener() { stop(); }
 
@@ -95,13 +94,6 @@ void Listener::stop() {
   fd_ = -1;
 }
 
-void Listener::let_return(std::uint32_t child) { linked_.erase(child); }
-
-std::string Listener::problem_of(std::uint32_t child) const {
-  const auto found = problems_.find(child);
-  return found == problems_.end() ? std::string() : found->second;
-}
-
 void Listener::on_connection() {
   for (int batch = 0; batch < kBacklog; ++batch) {
     const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -109,73 +101,71 @@ void Listener::on_connection() {
     // An honest greeting takes milliseconds, so when there are too many the oldest goes: strangers
     // that connect and say nothing cannot keep the others out.
     if (greetings_.size() >= tree_.children().size() + kSpareGreetings) drop(greetings_.begin());
-    const Place place = greetings_.emplace(greetings_.end());
-    place->link = Link::create(loop_, fd);
-    place->link->set_handlers([this, place](const Frame& frame) { on_frame(place, frame); },
-                              [this, place](const std::string&) { drop(place); });
-    place->timer = loop_.after(kGreetingTimeout, [this, place] { drop(place); });
+    const GreetingRef greeting = greetings_.emplace(greetings_.end());
+    greeting->link = Link::create(loop_, fd);
+    greeting->link->set_handlers(
+        [this, greeting](const Frame& frame) { on_frame(greeting, frame); },
+        [this, greeting](const std::string&) { drop(greeting); });
+    greeting->timer = loop_.after(kGreetingTimeout, [this, greeting] { drop(greeting); });
   }
 }
 
-void Listener::drop(Place place) {
-  loop_.cancel(place->timer);
-  place->link->set_handlers(nullptr, nullptr);
-  place->link->close();
-  greetings_.erase(place);
+void Listener::drop(GreetingRef greeting) {
+  loop_.cancel(greeting->timer);
+  greeting->link->set_handlers(nullptr, nullptr);
+  greeting->link->close();
+  greetings_.erase(greeting);
 }
 
-void Listener::on_frame(Place place, const Frame& frame) {
-  if (frame.type == MessageType::kHello && !place->hello_seen) {
-    on_hello(place, frame);
-  } else if (frame.type == MessageType::kProof && place->hello_seen) {
-    on_proof(place, frame);
+void Listener::on_frame(GreetingRef greeting, const Frame& frame) {
+  if (frame.type == MessageType::kHello && !greeting->hello_seen) {
+    on_hello(greeting, frame);
+  } else if (frame.type == MessageType::kCredential && greeting->hello_seen) {
+    on_credential(greeting, frame);
   } else {
-    drop(place);
+    drop(greeting);
   }
 }
 
-void Listener::on_hello(Place place, const Frame& frame) {
+void Listener::on_hello(GreetingRef greeting, const Frame& frame) {
   const std::optional<Hello> hello = decode_hello(frame.body);
-  const Subtree* child = hello ? tree_.child_towards(hello->child) : nullptr;
-  const bool mine = hello && hello->job == job_ && hello->parent == tree_.me() &&
-                    child != nullptr && child->head == hello->child &&
-                    linked_.count(hello->child) == 0;
+  const bool mine =
+      hello && hello->job == job_ && hello->parent == tree_.me() && events_.admits(hello->child);
   if (!mine) {
-    place->link->send(MessageType::kDeny, "");
-    drop(place);
+    greeting->link->send(MessageType::kDeny, "");
+    drop(greeting);
     return;
   }
-  place->hello_seen = true;
-  place->claim = {Claim::Role::kChild, job_,         hello->child,
-                  tree_.me(),          hello->nonce, random_bytes(kNonceSize)};
-  place->link->send(MessageType::kChallenge, place->claim.parent_nonce);
+  greeting->hello_seen = true;
+  greeting->claim = {Claim::Role::kChild, job_,         hello->child,
+                     tree_.me(),          hello->nonce, random_bytes(kNonceSize)};
+  greeting->link->send(MessageType::kChallenge, greeting->claim.parent_nonce);
 }
 
-void Listener::on_proof(Place place, const Frame& frame) {
-  const std::uint32_t child = place->claim.child;
-  const Result<std::string> child_share = authenticator_.verify(place->claim, frame.body);
-  if (!child_share || linked_.count(child) != 0) {
-    if (!child_share) problems_[child] = child_share.error().message;
-    drop(place);
+void Listener::on_credential(GreetingRef greeting, const Frame& frame) {
+  const std::uint32_t child = greeting->claim.child;
+  const Result<std::string> child_share = authenticator_.verify(greeting->claim, frame.body);
+  if (!child_share || !events_.admits(child)) {
+    if (!child_share) events_.refused(child, child_share.error().message);
+    drop(greeting);
     return;
   }
-  Claim own = place->claim;
+  Claim own = greeting->claim;
   own.role = Claim::Role::kParent;
-  const Result<Proof> proof = authenticator_.prove(own);
-  if (!proof) {
-    problems_[child] = proof.error().message;
-    drop(place);
+  const Result<Credential> own_credential = authenticator_.prove(own);
+  if (!own_credential) {
+    events_.refused(child, own_credential.error().message);
+    drop(greeting);
     return;
   }
-  const std::shared_ptr<Link> link = place->link;
-  const LinkKeys keys = make_keys(*child_share, proof->share, own);
-  link->send(MessageType::kWelcome, proof->credential);
+  const std::shared_ptr<Link> link = greeting->link;
+  const LinkKeys keys = make_keys(*child_share, own_credential->share, own);
+  link->send(MessageType::kWelcome, own_credential->text);
   link->secure(keys.down, keys.up);
   link->set_handlers(nullptr, nullptr);
-  loop_.cancel(place->timer);
-  greetings_.erase(place);
-  linked_.insert(child);
-  on_linked_(child, link);
+  loop_.cancel(greeting->timer);
+  greetings_.erase(greeting);
+  events_.linked(child, link);
 }
 
 }  // namespace stage_model::launch

@@ -4,27 +4,29 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
-#include "engine/launch/auth.h"
 #include "engine/launch/link.h"
 #include "engine/launch/loop.h"
+#include "engine/launch/peer_auth.h"
 #include "engine/launch/tree.h"
 #include "stage_model/config.h"
 #include "stage_model/result.h"
 
 namespace stage_model::launch {
 
+struct ListenerEvents {
+  std::function<bool(std::uint32_t child)> admits;  // asked before the greeting and after it
+  std::function<void(std::uint32_t child, const std::shared_ptr<Link>& link)> linked;
+  std::function<void(std::uint32_t child, const std::string& why)> refused;
+};
+
 class Listener {
  public:
-  using OnLinked = std::function<void(std::uint32_t child, std::shared_ptr<Link> link)>;
-
   // All references outlive the listener.
   Listener(Loop& loop, Authenticator& authenticator, const Tree& tree, std::string job,
-           OnLinked on_linked);
+           ListenerEvents events);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -32,10 +34,6 @@ class Listener {
   // Binds the first free port of the job's sequence. Errors: kFabric.
   Status start(const PortRange& range);
   void stop();  // no more connections; those in the middle of their greeting are dropped
-  void let_return(std::uint32_t child);  // its link is gone: it may come again
-
-  // Why the last attempt to be this child was refused; "" if there was none.
-  std::string problem_of(std::uint32_t child) const;
 
  private:
   struct Greeting {
@@ -44,23 +42,21 @@ class Listener {
     bool hello_seen = false;
     Loop::TimerId timer = 0;
   };
-  using Place = std::list<Greeting>::iterator;
+  using GreetingRef = std::list<Greeting>::iterator;
 
   void on_connection();
-  void on_frame(Place place, const Frame& frame);
-  void on_hello(Place place, const Frame& frame);
-  void on_proof(Place place, const Frame& frame);
-  void drop(Place place);
+  void on_frame(GreetingRef greeting, const Frame& frame);
+  void on_hello(GreetingRef greeting, const Frame& frame);
+  void on_credential(GreetingRef greeting, const Frame& frame);
+  void drop(GreetingRef greeting);
 
   Loop& loop_;
   Authenticator& authenticator_;
   const Tree& tree_;
   std::string job_;
-  OnLinked on_linked_;
+  ListenerEvents events_;
   int fd_ = -1;
   std::list<Greeting> greetings_;  // oldest first
-  std::set<std::uint32_t> linked_;
-  std::map<std::uint32_t, std::string> problems_;
 };
 
 }  // namespace stage_model::launch

@@ -29,6 +29,10 @@ Result<Address> parse_address(const std::string& literal);
 // long as the resolver does: never call it on the loop. Errors: kFabric.
 Result<std::vector<Address>> addresses_of(const Node& node, const Config& config);
 
+// The ports that a job's launchers try: all of the range, from the job's own one upwards and round.
+// Listener and connectors go through the same list, so a port in use costs a probe and no more.
+std::vector<std::uint16_t> port_sequence(const std::string& job, const PortRange& range);
+
 // The name of the interface that has this address, "" if none has.
 std::string interface_of(const std::string& address);
 

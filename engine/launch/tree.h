@@ -34,6 +34,12 @@ class Tree {
   // The child that serves `index`; nullptr: this launcher itself, or up.
   const Subtree* child_towards(std::uint32_t index) const;
 
+  // The neighbour that is one step nearer to `index`, which is not this launcher.
+  std::uint32_t towards(std::uint32_t index) const {
+    const Subtree* child = child_towards(index);
+    return child != nullptr ? child->head : parent_;
+  }
+
   // Every index from `index` up to the root, without `index`.
   std::vector<std::uint32_t> ancestors(std::uint32_t index) const;
 

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 
 namespace stage_model::launch {
 namespace {

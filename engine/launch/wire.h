@@ -16,7 +16,7 @@ namespace stage_model::launch {
 enum class MessageType : std::uint8_t {
   kHello = 1,   // child → parent: who I am, whom I want; not authenticated
   kChallenge,   // parent → child: a nonce
-  kProof,       // child → parent: credential
+  kCredential,  // child → parent: credential
   kWelcome,     // parent → child: credential
   kDeny,        // parent → child: not the one you look for; try the next port
   kBeat,        // both ways, to show life

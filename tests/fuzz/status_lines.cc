@@ -1,7 +1,7 @@
 // The engine's status pipe: written by a process of the user, read by root.
 #include <algorithm>
 
-#include "engine/launch/status_channel.h"
+#include "engine/launch/engine_status.h"
 #include "stage_model/channel.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -17,16 +17,16 @@ bool one_line(std::string_view text) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using Kind = launch::StatusEvent::Kind;
+  using Word = launch::StatusEvent::Word;
   const std::string_view text = fuzz::text_of(data, size);
   launch::StatusReader whole;
   const auto events = whole.append(text);
   for (const launch::StatusEvent& event : events) {
     fuzz::expect(event.text.size() <= kMaxStatusLine && event.node.size() <= kMaxStatusLine,
                  "a line is bounded");
-    if (event.kind == Kind::kStaged) continue;  // a path, compared and not shown
+    if (event.word == Word::kStaged) continue;  // a path, compared and not shown
     fuzz::expect(one_line(event.text) && one_line(event.node), "what is shown is one line");
-    fuzz::expect(event.kind != Kind::kFailed || event.code != ExitCode::kStaged,
+    fuzz::expect(event.word != Word::kFailed || event.code != ExitCode::kStaged,
                  "a failure is one");
   }
   launch::StatusReader cut;

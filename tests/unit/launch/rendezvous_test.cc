@@ -13,7 +13,7 @@
 
 #include "engine/launch/connector.h"
 #include "engine/launch/listener.h"
-#include "engine/launch/ports.h"
+#include "engine/launch/node_addresses.h"
 
 namespace stage_model::launch {
 namespace {
@@ -37,11 +37,16 @@ class Rendezvous : public testing::Test {
     chmod(path.c_str(), S_IRUSR);
     return std::move(*make_key_authenticator(path));
   }
-  Listener::OnLinked count_up() {
-    return [this](std::uint32_t child, const std::shared_ptr<Link>& link) {
+  using OnLinked = std::function<void(std::uint32_t child, const std::shared_ptr<Link>& link)>;
+  ListenerEvents events(OnLinked linked) {
+    return {[](std::uint32_t) { return true; }, std::move(linked),
+            [this](std::uint32_t, const std::string& why) { refusal_ = why; }};
+  }
+  ListenerEvents count_up() {
+    return events([this](std::uint32_t child, const std::shared_ptr<Link>& link) {
       children_[child] = link;
       if (children_.size() == wanted_) loop_.stop();
-    };
+    });
   }
 
   Loop loop_;
@@ -52,6 +57,7 @@ class Rendezvous : public testing::Test {
   std::map<std::uint32_t, std::shared_ptr<Link>> children_;
   std::size_t wanted_ = 1;
   std::shared_ptr<Link> up_;
+  std::string refusal_;
 };
 
 TEST_F(Rendezvous, TheyMeetAndUnderstandEachOther) {
@@ -59,7 +65,7 @@ TEST_F(Rendezvous, TheyMeetAndUnderstandEachOther) {
   const Tree leaf(2, 1);
   std::string heard;
   Listener listener(loop_, *key_, root, "7",
-                    [&](std::uint32_t child, const std::shared_ptr<Link>& link) {
+                    events([&](std::uint32_t child, const std::shared_ptr<Link>& link) {
                       children_[child] = link;
                       link->set_handlers(
                           [&](const Frame& frame) {
@@ -67,7 +73,7 @@ TEST_F(Rendezvous, TheyMeetAndUnderstandEachOther) {
                             loop_.stop();
                           },
                           nullptr);
-                    });
+                    }));
   ASSERT_TRUE(listener.start(config_.launcher_ports));
   Connector connector(loop_, *key_, leaf, config_, "7", {"n0", "127.0.0.1"},
                       [&](const std::shared_ptr<Link>& link) {
@@ -77,6 +83,22 @@ TEST_F(Rendezvous, TheyMeetAndUnderstandEachOther) {
   connector.start();
   loop_.run();
   EXPECT_EQ(heard, "hello");
+}
+
+TEST_F(Rendezvous, WhoIsNotAdmittedIsSentAway) {
+  const Tree root(2, 0);
+  const Tree leaf(2, 1);
+  ListenerEvents nobody = count_up();
+  nobody.admits = [](std::uint32_t) { return false; };
+  Listener listener(loop_, *key_, root, "7", nobody);
+  ASSERT_TRUE(listener.start(config_.launcher_ports));
+  Connector connector(loop_, *key_, leaf, config_, "7", {"n0", "127.0.0.1"},
+                      [&](const std::shared_ptr<Link>& link) { up_ = link; });
+  connector.start();
+  loop_.after(0.5, [this] { loop_.stop(); });
+  loop_.run();
+  EXPECT_TRUE(children_.empty());
+  EXPECT_FALSE(up_);
 }
 
 TEST_F(Rendezvous, OverIPv6) {
@@ -106,11 +128,11 @@ TEST_F(Rendezvous, JobsWithTheSamePortsFindTheirOwn) {
   const auto listen = [&](const std::string& job) {
     return std::make_unique<Listener>(
         loop_, *key_, root, job,
-        [&met, this, job](std::uint32_t, const std::shared_ptr<Link>& link) {
+        events([&met, this, job](std::uint32_t, const std::shared_ptr<Link>& link) {
           met += job + " ";
           children_[children_.size()] = link;
           if (children_.size() == 2) loop_.stop();
-        });
+        }));
   };
   const auto one = listen("8");
   const auto two = listen("16");  // eight ports: the same first one
@@ -141,12 +163,12 @@ TEST_F(Rendezvous, AWrongKeyIsRefusedAndNamed) {
   loop_.run();
   EXPECT_TRUE(children_.empty());
   EXPECT_FALSE(up_);
-  EXPECT_NE(listener.problem_of(1).find("different key"), std::string::npos);
+  EXPECT_NE(refusal_.find("different key"), std::string::npos);
   EXPECT_NE(connector.problem().find("refused this one's credential"), std::string::npos)
       << connector.problem();
 }
 
-// A parent that cannot prove itself gets nothing either: its welcome is checked like any proof.
+// A parent that cannot prove itself gets nothing either: its welcome is checked like any.
 TEST_F(Rendezvous, AFalseParentIsRefused) {
   const Tree leaf(2, 1);
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -166,7 +188,7 @@ TEST_F(Rendezvous, AFalseParentIsRefused) {
           if (frame.type == MessageType::kHello) {
             fake->send(MessageType::kChallenge, std::string(kNonceSize, 'n'));
           } else {
-            fake->send(MessageType::kWelcome, frame.body);  // the child's own proof, sent back
+            fake->send(MessageType::kWelcome, frame.body);  // the child's own credential, sent back
           }
         },
         nullptr);

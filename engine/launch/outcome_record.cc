@@ -1,31 +1,13 @@
-#include "engine/launch/outcome.h"
+#include "engine/launch/outcome_record.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
-#include "engine/launch/wire.h"
 #include "stage_model/record.h"
 
 namespace stage_model::launch {
-
-void Verdict::add(const Report& report) {
-  if (!best_ || report.weight > best_->weight) best_ = report;
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  if (text.size() > kMaxReason) text.resize(kMaxReason);
-  return text;
-}
-
-Weight weight_of_engine_reason(ExitCode code) {
-  const bool may_be_a_consequence = code == ExitCode::kFabric || code == ExitCode::kStopped;
-  return may_be_a_consequence ? Weight::kEngineFabric : Weight::kEngine;
-}
 
 std::string write_outcome(const LaunchOrder& request, const Outcome& outcome, bool had_directory) {
   if (request.record_dir.empty()) return {};

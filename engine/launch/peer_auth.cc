@@ -1,4 +1,4 @@
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
@@ -44,6 +44,14 @@ std::string random_bytes(std::size_t count) {
 
 bool equal_secrets(const std::string& a, const std::string& b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+LinkKeys make_keys(const std::string& child_share, const std::string& parent_share,
+                   const Claim& claim) {
+  Claim connection = claim;
+  connection.role = Claim::Role::kChild;  // both sides must get the same text
+  const std::string master = hmac_sha256(child_share + parent_share, connection.text());
+  return {hmac_sha256(master, "up"), hmac_sha256(master, "down")};
 }
 
 Result<std::unique_ptr<Authenticator>> make_authenticator(const Config& config) {

@@ -1,4 +1,4 @@
-#include "engine/launch/outcome.h"
+#include "engine/launch/outcome_record.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,38 +10,6 @@
 
 namespace stage_model::launch {
 namespace {
-
-Report report(Weight weight, const char* node) {
-  return {weight, ExitCode::kStopped, node, "reason"};
-}
-
-TEST(Verdict, ACauseOutranksItsConsequences) {
-  Verdict verdict;
-  EXPECT_TRUE(verdict.empty());
-  verdict.add(report(Weight::kAbort, "z"));
-  verdict.add(report(Weight::kExit, "a"));
-  EXPECT_EQ(verdict.best().node, "a");
-  verdict.add(report(Weight::kEngineFabric, "b"));
-  verdict.add(report(Weight::kLost, "c"));
-  EXPECT_EQ(verdict.best().node, "c");
-  verdict.add(report(weight_of_engine_reason(ExitCode::kDestination), "d"));
-  verdict.add(report(Weight::kSignal, "e"));
-  EXPECT_EQ(verdict.best().node, "d");
-  verdict.add(report(Weight::kCancelled, "f"));
-  EXPECT_EQ(verdict.best().node, "f");
-}
-
-TEST(Verdict, OfEqualsTheFirst) {
-  Verdict verdict;
-  verdict.add(report(Weight::kLost, "first"));
-  verdict.add(report(Weight::kLost, "second"));
-  EXPECT_EQ(verdict.best().node, "first");
-}
-
-TEST(Outcome, OneLineIsOneLine) {
-  EXPECT_EQ(one_line("a\nb\tc\x7f"), "a b c ");
-  EXPECT_LE(one_line(std::string(100000, 'x')).size(), 2048U);
-}
 
 class RecordTest : public testing::Test {
  protected:

@@ -1,9 +1,10 @@
-#include "engine/launch/status_channel.h"
+#include "engine/launch/engine_status.h"
 
 #include <charconv>
 #include <optional>
 
-#include "engine/launch/outcome.h"
+#include "engine/base/text.h"
+#include "engine/launch/wire.h"
 #include "stage_model/channel.h"
 
 namespace stage_model::launch {
@@ -27,28 +28,28 @@ std::optional<StatusEvent> parse_line(std::string_view line) {
   StatusEvent event;
   const std::string_view word = take_word(&line);
   if (word == "alive") {
-    event.kind = StatusEvent::Kind::kAlive;
+    event.word = StatusEvent::Word::kAlive;
     const bool good =
         parse_number(take_word(&line), &event.done) && parse_number(take_word(&line), &event.total);
     if (!good) return std::nullopt;
   } else if (word == "stage") {
-    event.kind = StatusEvent::Kind::kStage;
-    event.text = one_line(std::string(line));
+    event.word = StatusEvent::Word::kStage;
+    event.text = one_line(line, kMaxReason);
   } else if (word == "connected") {
-    event.kind = StatusEvent::Kind::kConnected;
+    event.word = StatusEvent::Word::kConnected;
   } else if (word == "staged") {
-    event.kind = StatusEvent::Kind::kStaged;
+    event.word = StatusEvent::Word::kStaged;
     event.text = std::string(line);
   } else if (word == "failed") {
-    event.kind = StatusEvent::Kind::kFailed;
+    event.word = StatusEvent::Word::kFailed;
     int code = 0;
     if (!parse_number(take_word(&line), &code)) return std::nullopt;
     const bool known =
         code >= static_cast<int>(ExitCode::kUsage) && code <= static_cast<int>(ExitCode::kStopped);
     event.code = known ? static_cast<ExitCode>(code) : ExitCode::kStopped;
-    event.node = one_line(std::string(take_word(&line)));
+    event.node = one_line(take_word(&line), kMaxReason);
     if (event.node == "-") event.node.clear();
-    event.text = one_line(std::string(line));
+    event.text = one_line(line, kMaxReason);
   } else {
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-#include "engine/launch/status_channel.h"
+#include "engine/launch/engine_status.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace stage_model::launch {
 namespace {
 
-using Kind = StatusEvent::Kind;
+using Word = StatusEvent::Word;
 
 TEST(StatusChannel, EveryWord) {
   StatusReader reader;
@@ -16,11 +16,11 @@ TEST(StatusChannel, EveryWord) {
       "model\n"
       "staged /a b/c\n");
   ASSERT_EQ(events.size(), 6U);
-  EXPECT_EQ(events[0].kind, Kind::kConnected);
+  EXPECT_EQ(events[0].word, Word::kConnected);
   EXPECT_EQ(events[1].text, "move");
   EXPECT_EQ(events[2].done, 10U);
   EXPECT_EQ(events[2].total, 200U);
-  EXPECT_EQ(events[3].kind, Kind::kFailed);
+  EXPECT_EQ(events[3].word, Word::kFailed);
   EXPECT_EQ(events[3].code, ExitCode::kDestination);
   EXPECT_EQ(events[3].node, "n3");
   EXPECT_EQ(events[3].text, "disk full: 1 GiB");

@@ -1,4 +1,4 @@
-// How a staging ended, and how one of several reports is chosen as its cause.
+// How a staging ended, and how one of several reports is chosen as its cause. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <string>
 
 #include "stage_model/exit_code.h"
-#include "stage_model/launch_order.h"
 
 namespace stage_model::launch {
 
@@ -39,12 +38,13 @@ struct Outcome {
   ExitCode code = ExitCode::kStopped;
   std::string node;
   std::string reason;
+  bool operator==(const Outcome&) const = default;
 };
 
 // Keeps the most telling report; of equals the first.
 class Verdict {
  public:
-  void add(const Report& report);
+  bool add(const Report& report);  // true: it is the best so far
   bool empty() const { return !best_.has_value(); }
   const Report& best() const { return *best_; }  // requires !empty()
 
@@ -52,14 +52,9 @@ class Verdict {
   std::optional<Report> best_;
 };
 
-// One line: control characters become spaces, and the length is bounded.
-std::string one_line(std::string text);
-
 Weight weight_of_engine_reason(ExitCode code);
 
-// Writes the record of the request's record_dir, keeping what the plugin wrote there. A directory
-// that was there when the launcher began and is gone now is not made again. Returns a line for
-// stderr where it could not be written; the exit code does not depend on it.
-std::string write_outcome(const LaunchOrder& request, const Outcome& outcome, bool had_directory);
+// A number that came from another program, as a failure's code: kStopped where it is none.
+ExitCode failure_code(std::uint32_t number);
 
 }  // namespace stage_model::launch

@@ -1,5 +1,10 @@
 // How launchers prove to each other that they are root on a node of this cluster (munge), or know
-// the same secret (key file).
+// the same secret (key file), and how a connection's keys come about:
+//
+//   child → parent  kHello {job, child, parent, nonce}      parent → child  kChallenge {nonce}
+//   child → parent  kCredential {credential}                parent → child  kWelcome {credential}
+//
+// Before the other side is proven, nothing of it is looked at but these four, each at most 4 KiB.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +30,15 @@ struct Claim {
   std::string text() const;
 };
 
-struct Proof {
-  std::string credential;  // travels; at most kMaxGreeting bytes
-  std::string share;       // known to both sides once the credential is verified, to nobody else
+struct Credential {
+  std::string text;   // travels; at most kMaxGreeting bytes
+  std::string share;  // known to both sides once the credential is verified, to nobody else
 };
 
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  virtual Result<Proof> prove(const Claim& claim) = 0;
+  virtual Result<Credential> prove(const Claim& claim) = 0;
   // The other side's share. Errors: kFabric; the message says what was wrong, never a secret.
   virtual Result<std::string> verify(const Claim& claim, const std::string& credential) = 0;
 };
@@ -48,6 +53,16 @@ Result<std::unique_ptr<Authenticator>> make_key_authenticator(const std::string&
 
 // A key file where one is configured, else munge.
 Result<std::unique_ptr<Authenticator>> make_authenticator(const Config& config);
+
+inline constexpr double kGreetingTimeout = 5;  // seconds, for the whole handshake
+
+// Keys for Link::secure from both sides' shares.
+struct LinkKeys {
+  std::string up;    // child → parent
+  std::string down;  // parent → child
+};
+LinkKeys make_keys(const std::string& child_share, const std::string& parent_share,
+                   const Claim& claim);
 
 std::string hmac_sha256(const std::string& key, const std::string& text);  // 32 bytes
 std::string random_bytes(std::size_t count);

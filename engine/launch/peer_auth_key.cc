@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 
 namespace stage_model::launch {
 namespace {
@@ -18,8 +18,8 @@ class KeyAuthenticator : public Authenticator {
  public:
   explicit KeyAuthenticator(std::string key) : key_(std::move(key)) {}
 
-  Result<Proof> prove(const Claim& claim) override {
-    return Proof{hmac_sha256(key_, claim.text()), share(claim)};
+  Result<Credential> prove(const Claim& claim) override {
+    return Credential{hmac_sha256(key_, claim.text()), share(claim)};
   }
 
   Result<std::string> verify(const Claim& claim, const std::string& credential) override {

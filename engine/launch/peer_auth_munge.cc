@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 
 namespace stage_model::launch {
 namespace {
@@ -25,22 +25,22 @@ class MungeAuthenticator : public Authenticator {
  public:
   explicit MungeAuthenticator(std::string socket) : socket_(std::move(socket)) {}
 
-  Result<Proof> prove(const Claim& claim) override {
+  Result<Credential> prove(const Claim& claim) override {
     const Context context = make_context();
     if (!context) return fail(ExitCode::kFabric, "munge: out of memory");
     // Only launchers of the same uid (root) can decode it: the share inside is a secret.
     munge_ctx_set(context.get(), MUNGE_OPT_UID_RESTRICTION, geteuid());
     munge_ctx_set(context.get(), MUNGE_OPT_TTL, kTtlSeconds);
-    Proof proof;
-    proof.share = random_bytes(kShareSize);
-    const std::string payload = claim.text() + proof.share;
-    char* credential = nullptr;
+    Credential credential;
+    credential.share = random_bytes(kShareSize);
+    const std::string payload = claim.text() + credential.share;
+    char* text = nullptr;
     const munge_err_t error =
-        munge_encode(&credential, context.get(), payload.data(), static_cast<int>(payload.size()));
-    const std::unique_ptr<char, Free> owner(credential);
+        munge_encode(&text, context.get(), payload.data(), static_cast<int>(payload.size()));
+    const std::unique_ptr<char, Free> owner(text);
     if (error != EMUNGE_SUCCESS) return failure("cannot make a munge credential", context, error);
-    proof.credential = credential;
-    return proof;
+    credential.text = text;
+    return credential;
   }
 
   Result<std::string> verify(const Claim& claim, const std::string& credential) override {

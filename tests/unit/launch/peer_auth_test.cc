@@ -1,4 +1,4 @@
-#include "engine/launch/auth.h"
+#include "engine/launch/peer_auth.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -35,17 +35,17 @@ const Claim kClaim{Claim::Role::kChild, "12", 3, 1, std::string(32, 'a'), std::s
 TEST_F(KeyTest, BothSidesEndWithTheSameShare) {
   const auto one = authenticator("0123456789abcdef");
   const auto two = authenticator("0123456789abcdef\n");  // the same key
-  const auto proof = one->prove(kClaim);
-  ASSERT_TRUE(proof);
-  const auto share = two->verify(kClaim, proof->credential);
+  const auto credential = one->prove(kClaim);
+  ASSERT_TRUE(credential);
+  const auto share = two->verify(kClaim, credential->text);
   ASSERT_TRUE(share);
-  EXPECT_EQ(*share, proof->share);
-  EXPECT_NE(proof->share, proof->credential) << "what travels is not the secret";
+  EXPECT_EQ(*share, credential->share);
+  EXPECT_NE(credential->share, credential->text) << "what travels is not the secret";
 }
 
 TEST_F(KeyTest, ACredentialIsGoodForOneClaimOnly) {
   const auto one = authenticator("0123456789abcdef");
-  const auto proof = one->prove(kClaim);
+  const auto credential = one->prove(kClaim);
   std::vector<Claim> others(6, kClaim);
   others[0].role = Claim::Role::kParent;
   others[1].job = "13";
@@ -53,14 +53,14 @@ TEST_F(KeyTest, ACredentialIsGoodForOneClaimOnly) {
   others[3].parent = 2;
   others[4].child_nonce[31] = 'x';
   others[5].parent_nonce[31] = 'x';
-  for (const Claim& other : others) EXPECT_FALSE(one->verify(other, proof->credential));
+  for (const Claim& other : others) EXPECT_FALSE(one->verify(other, credential->text));
   EXPECT_FALSE(one->verify(kClaim, ""));
-  EXPECT_FALSE(one->verify(kClaim, proof->credential.substr(0, 31)));
+  EXPECT_FALSE(one->verify(kClaim, credential->text.substr(0, 31)));
 }
 
 TEST_F(KeyTest, AnotherKeyIsRefused) {
-  const auto proof = authenticator("0123456789abcdef")->prove(kClaim);
-  EXPECT_FALSE(authenticator("0123456789abcdeg")->verify(kClaim, proof->credential));
+  const auto credential = authenticator("0123456789abcdef")->prove(kClaim);
+  EXPECT_FALSE(authenticator("0123456789abcdeg")->verify(kClaim, credential->text));
 }
 
 TEST_F(KeyTest, FilesThatProtectNothingAreRefused) {
@@ -80,10 +80,10 @@ TEST_F(KeyTest, FilesThatProtectNothingAreRefused) {
 
 TEST(Munge, NoDaemonIsAnErrorThatSaysSo) {
   const auto authenticator = make_munge_authenticator("/no/such/munge/socket");
-  const auto proof = authenticator->prove(kClaim);
-  ASSERT_FALSE(proof);
-  EXPECT_EQ(proof.error().code, ExitCode::kFabric);
-  EXPECT_NE(proof.error().message.find("munged"), std::string::npos);
+  const auto credential = authenticator->prove(kClaim);
+  ASSERT_FALSE(credential);
+  EXPECT_EQ(credential.error().code, ExitCode::kFabric);
+  EXPECT_NE(credential.error().message.find("munged"), std::string::npos);
   EXPECT_FALSE(authenticator->verify(kClaim, "MUNGE:nonsense:"));
 }
 

@@ -1,4 +1,4 @@
-#include "engine/launch/fence.h"
+#include "engine/launch/exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@ namespace {
 // All launchers of a tree in one process: contributes in random order, returns what the root gets.
 std::string gather(std::uint32_t nodes, const FenceKey& key, unsigned seed) {
   std::vector<std::unique_ptr<Tree>> trees;
-  std::vector<std::unique_ptr<FenceBook>> books;
+  std::vector<std::unique_ptr<FenceGather>> books;
   for (std::uint32_t i = 0; i < nodes; ++i) {
     trees.push_back(std::make_unique<Tree>(nodes, i, 1, 2));
-    books.push_back(std::make_unique<FenceBook>(*trees.back()));
+    books.push_back(std::make_unique<FenceGather>(*trees.back()));
   }
   std::vector<std::uint32_t> order = key.members;
   for (std::uint32_t i = 0; key.members.empty() && i < nodes; ++i) order.push_back(i);
@@ -47,7 +47,7 @@ TEST(Fence, ComesOutInRankOrderWhateverTheOrderOfArrival) {
 
 TEST(Fence, SecondContributionsAndStrangersAreIgnored) {
   const Tree tree(3, 0);
-  FenceBook book(tree);
+  FenceGather book(tree);
   const FenceKey key{0, 0, {0, 1}};
   EXPECT_FALSE(book.add(key, 2, "x")) << "not a member";
   EXPECT_FALSE(book.add(key, 9, "x")) << "not a child";
@@ -58,7 +58,7 @@ TEST(Fence, SecondContributionsAndStrangersAreIgnored) {
 
 TEST(Fence, FencesOfDifferentSequenceDoNotMix) {
   const Tree tree(2, 0);
-  FenceBook book(tree);
+  FenceGather book(tree);
   EXPECT_FALSE(book.add({0, 1, {}}, 1, "late"));
   EXPECT_FALSE(book.add({0, 0, {}}, 0, "a"));
   EXPECT_EQ(book.add({0, 0, {}}, 1, "b"), "ab");

@@ -13,8 +13,8 @@
 namespace stage_model::launch {
 
 struct StatusEvent {
-  enum class Kind { kAlive, kStage, kFailed, kConnected, kStaged };
-  Kind kind = Kind::kAlive;
+  enum class Word { kAlive, kStage, kFailed, kConnected, kStaged };
+  Word word = Word::kAlive;
   std::uint64_t done = 0;  // kAlive: bytes
   std::uint64_t total = 0;
   std::string text;  // kStage: name; kStaged: directory; kFailed: reason
