@@ -1,51 +1,19 @@
-// Small messages beside the data: asks and announcements to rank 0, grants and the sequencer's
-// entries from it. Entries go down a tree, so that rank 0 does not send one message per rank.
+// Small messages beside the data, between any two ranks and from rank 0 to all. Those go down a
+// tree, so that rank 0 does not send one for each rank. What they say is the caller's business.
 // Main thread only. Never blocks.
 #pragma once
 
 #include <mpi.h>
 
-#include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <string>
-#include <variant>
-#include <vector>
+#include <string_view>
 
 #include "engine/mpi/fabric.h"
-#include "engine/mpi/sequencer.h"
 
 namespace stage_model::mpi {
-
-struct Ask {  // a downloader to rank 0
-  std::uint32_t want = 0;
-};
-struct Grant {  // the answer; fewer chunks than asked for: there are no more
-  std::vector<std::uint32_t> chunks;
-  std::uint32_t asked = 0;
-};
-struct Ready {  // an owner to rank 0
-  Entry entry;
-};
-struct Failed {  // a rank that cannot go on, to rank 0
-  Cause cause;
-};
-struct Entries {  // rank 0 to all, down the tree
-  std::vector<Entry> entries;
-};
-struct Stop {  // rank 0 to all, down the tree: no entry follows
-  Cause cause;
-};
-struct Downloaded {};  // staged schedule: a rank has its whole shard on disk, to rank 0
-struct Go {};          // staged schedule: all have, rank 0 to all, down the tree
-// A source still gives a rank something, though no chunk is whole yet: to rank 0, and down the
-// tree.
-struct Alive {};
-using Message = std::variant<Ask, Grant, Ready, Failed, Entries, Stop, Downloaded, Go, Alive>;
-
-std::string encode(const Message& message);
-// False for bytes that encode() did not make.
-bool decode(std::string_view bytes, Message* message);
 
 class Control {
  public:
@@ -54,29 +22,31 @@ class Control {
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  void send(int to, const Message& message);
-  // Rank 0: to every other rank.
-  void send_down(const Message& message);
-  // Receives what has come; forwards what goes down the tree before handing it over.
-  bool poll(const std::function<void(int from, Message message)>& handle);
+  void send(int to, std::string bytes);
+  // Rank 0: to every other rank. Two ranks hand over in the order of sending, also between send()
+  // and send_to_all().
+  void send_to_all(std::string bytes);
+  // Receives what has come; forwards what goes down the tree before handing it over. `from` is then
+  // whoever forwarded it.
+  bool poll(const std::function<void(int from, std::string_view bytes)>& handle);
   bool sent() const { return sends_.empty(); }
-
-  std::uint64_t messages_sent() const { return messages_sent_; }
 
  private:
   static constexpr int kFanOut = 16;
+  // The tags. MPI keeps the order between two ranks also of messages with different ones, where any
+  // is received.
+  static constexpr int kToOne = 1, kToAll = 2;
   struct Send {
-    std::string bytes;
+    std::shared_ptr<const std::string> bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  void post(int to, std::string bytes);
-  void forward(const std::string& bytes);
+  void post(int to, int tag, std::shared_ptr<const std::string> bytes);
+  void forward(std::string bytes);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_;
   int size_;
   std::list<Send> sends_;
-  std::uint64_t messages_sent_ = 0;
 };
 
 }  // namespace stage_model::mpi

@@ -14,12 +14,6 @@
 
 namespace stage_model::mpi {
 
-// The first cause of a failure, the same on every rank after agree().
-struct Cause {
-  Error error;
-  std::string node;
-};
-
 class Fabric {
  public:
   // Called while waiting, about every millisecond: beats, looks for a signal. A returned error

@@ -20,6 +20,12 @@ template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// The first cause of a failure that several nodes agree upon.
+struct Cause {
+  Error error;
+  std::string node;
+};
+
 inline tl::unexpected<Error> fail(ExitCode code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }

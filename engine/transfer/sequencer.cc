@@ -1,8 +1,8 @@
-#include "engine/mpi/sequencer.h"
+#include "engine/transfer/sequencer.h"
 
 #include <algorithm>
 
-namespace stage_model::mpi {
+namespace stage_model::transfer {
 
 Sequencer::Sequencer(const std::vector<std::vector<std::uint32_t>>& shards, std::size_t chunks,
                      bool take_over)
@@ -31,27 +31,10 @@ std::vector<std::uint32_t> Sequencer::grant(std::uint32_t rank, std::uint32_t wa
   return given;
 }
 
-void Sequencer::keep_order(std::vector<std::uint32_t> chunks) {
-  order_.assign(chunks.begin(), chunks.end());
-}
-
-std::vector<Entry> Sequencer::announce(const Entry& ready) {
-  if (stopped_) return {};
-  if (order_.empty()) {
-    ++sequenced_;
-    return {ready};
-  }
-  waiting_.emplace(ready.chunk, ready);
-  std::vector<Entry> next;
-  while (!order_.empty()) {
-    const auto at = waiting_.find(order_.front());
-    if (at == waiting_.end()) break;
-    next.push_back(at->second);
-    waiting_.erase(at);
-    order_.pop_front();
-    ++sequenced_;
-  }
-  return next;
+bool Sequencer::announce() {
+  if (stopped_) return false;
+  ++sequenced_;
+  return true;
 }
 
 bool Sequencer::stop() {
@@ -60,4 +43,4 @@ bool Sequencer::stop() {
   return true;
 }
 
-}  // namespace stage_model::mpi
+}  // namespace stage_model::transfer

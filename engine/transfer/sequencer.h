@@ -1,22 +1,19 @@
-// Rank 0's list of what is broadcast next, and who downloads what. A pure state machine: no MPI, so
-// that its rules can be tested by themselves. Why it exists: docs/architecture.md, "Why a
-// sequencer".
+// Rank 0's list of what is broadcast next, and who downloads what. Why it exists:
+// docs/architecture.md, "Why a sequencer".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <vector>
 
-#include "engine/mpi/fabric.h"
-
-namespace stage_model::mpi {
+namespace stage_model::transfer {
 
 // "Chunk c, from root r, comes next": the one order in which every rank posts broadcasts.
 struct Entry {
   std::uint32_t chunk = 0;
   std::uint32_t root = 0;
-  std::uint64_t check[2] = {0, 0};  // the owner's digest of the chunk
+  std::array<std::uint64_t, 2> check{};  // the root's digest of the chunk
 };
 
 class Sequencer {
@@ -30,13 +27,8 @@ class Sequencer {
   // Fewer than `want` (even none): there is no work left for it.
   std::vector<std::uint32_t> grant(std::uint32_t rank, std::uint32_t want);
 
-  // From now on entries come in the order of these chunks, whatever is ready first: the staged
-  // schedule's "file by file". The owners make them ready in the same order, or nobody gets on.
-  void keep_order(std::vector<std::uint32_t> chunks);
-
-  // A chunk is in its owner's memory. The entries that come next because of it: itself, but with
-  // keep_order() none or several. None once the list has stopped.
-  std::vector<Entry> announce(const Entry& ready);
+  // A chunk is in its root's memory, and comes next. False: the list has stopped, it never will.
+  bool announce();
 
   // Ends the list, unless it is complete (then what is sequenced can still finish everywhere) or
   // stopped already. True: the caller tells all ranks.
@@ -52,9 +44,7 @@ class Sequencer {
   std::size_t sequenced_ = 0;
   std::uint64_t taken_over_ = 0;
   bool take_over_;
-  std::deque<std::uint32_t> order_;         // keep_order: chunks still to come
-  std::map<std::uint32_t, Entry> waiting_;  // keep_order: ready before their turn
   bool stopped_ = false;
 };
 
-}  // namespace stage_model::mpi
+}  // namespace stage_model::transfer
