@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "engine/http/redact.h"
+#include "engine/plan/plan.h"
 #include "stage_model/units.h"
 
 #ifndef STAGE_VERSION
@@ -202,7 +203,7 @@ void add_move(CLI::App& app, Options& options) {
          "write through the page cache instead of O_DIRECT")
       ->group(group);
   app.add_flag_callback(
-         "--no-take-over", [&options] { options.move.take_over = false; },
+         "--no-take-over", [&options] { options.move.scheduler.take_over = false; },
          "an idle rank does not take the tail of a slow one's shard")
       ->group(group);
 }
@@ -230,7 +231,7 @@ void add_source(CLI::App& app, Options& options) {
   shape(
       add_parsed(app, "--deadline", &options.deadline_s, "give up after this long", parse_duration),
       group, "TIME");
-  shape(add_parsed(app, "--stall-timeout", &options.move.stall_timeout_s,
+  shape(add_parsed(app, "--stall-timeout", &options.move.scheduler.stall_timeout_s,
                    "give up when nothing moved for this long", parse_duration),
         group, "TIME", "300s");
   shape(add_parsed(app, "--partial-keep", &options.staging.partial_keep_s,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/transfer/mover.h"
+#include "engine/transfer/options.h"
 #include "engine/plan/filter.h"
 #include "engine/source/source.h"
 #include "engine/store/store.h"
@@ -24,7 +24,7 @@ struct Options {
   std::string save_file_list;  // path
   store::StagingOptions staging;
   source::TransferOptions transfer;
-  transfer::MoveOptions move;
+  transfer::Options move;
   std::uint64_t chunk_size = 0;      // 0: from model and ranks
   Tuning tuning;                     // 0: chosen once model, ranks and fabric are known
   std::uint32_t download_ranks = 0;  // 0: all

@@ -344,26 +344,21 @@ Run::Outcome Run::move() {
   }
   if (auto ok = fabric_.agree(mine, "the files of the nodes"); !ok) return ok;
   print_tuning(situation);
-  transfer::MoveOptions options = options_.move;
-  options.chunk_size = longest_chunk();
-  options.receive_buffers = tuning_.receive_buffers;
-  options.download_buffers = tuning_.download_buffers;
-  options.pipeline = tuning_.pipeline;
-  options.per_root = tuning_.per_root;
-  options.downloading = tuning_.concurrency;
-  const transfer::MoveJob job{listing_,
-                          layout_,
-                          assignment_,
-                          held_,
-                          downloads,
-                          !presence_.published,
-                          trace_ ? &*trace_ : nullptr};
-  transfer::Mover mover(fabric_, job, *staging_, std::move(fetcher), options, clock_,
-                    [this](std::uint64_t done) { return tick(done); });
-  auto stats = mover.run();
+  transfer::Options options = options_.move;
+  options.scheduler.chunk_size = longest_chunk();
+  options.scheduler.receive_buffers = tuning_.receive_buffers;
+  options.scheduler.download_buffers = tuning_.download_buffers;
+  options.scheduler.pipeline = tuning_.pipeline;
+  options.scheduler.per_root = tuning_.per_root;
+  options.scheduler.downloading = tuning_.concurrency;
+  transfer::Driver driver({fabric_, *staging_, clock_, trace_ ? &*trace_ : nullptr},
+                          {listing_, layout_, assignment_, held_, downloads, !presence_.published},
+                          std::move(fetcher), options,
+                          [this](std::uint64_t done) { return tick(done); });
+  auto stats = driver.run();
   if (!stats) return tl::unexpected(stats.error());
   stats_ = *stats;
-  digests_ = mover.digests();
+  digests_ = driver.digests();
   return {};
 }
 
@@ -374,7 +369,7 @@ Status Run::verify_store() {
   constexpr std::uint64_t kPiece = 16 << 20;
   auto buffer = transfer::Buffers::make(1, kPiece);
   if (!buffer) return tl::unexpected(buffer.error());
-  std::byte* memory = buffer->acquire();
+  std::byte* memory = buffer->at(0);
   for (std::size_t i = fabric_.rank(); i < listing_.objects.size(); i += fabric_.size()) {
     const plan::Object& object = listing_.objects[i];
     const auto hasher = transfer::make_store_hasher(object);
@@ -396,7 +391,7 @@ Status Run::verify_store() {
 Status Run::verify_disk() {
   auto buffer = transfer::Buffers::make(1, options_.chunk_size);
   if (!buffer) return tl::unexpected(buffer.error());
-  std::byte* memory = buffer->acquire();
+  std::byte* memory = buffer->at(0);
   for (std::size_t c = 0; c < layout_.chunks.size(); ++c) {
     if (held_.test(c)) continue;
     const plan::Chunk& chunk = layout_.chunks[c];

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/mpi/fabric.h"
-#include "engine/transfer/mover.h"
+#include "engine/transfer/driver.h"
 #include "engine/options.h"
 #include "engine/plan/plan.h"
 #include "engine/report/progress.h"
@@ -22,7 +22,7 @@ namespace stage_model {
 class Run {
  public:
   // A stage's outcome is the same on every rank: each ends with an agreement.
-  using Outcome = tl::expected<void, mpi::Cause>;
+  using Outcome = tl::expected<void, Cause>;
 
   Run(Options options, source::Variables variables, mpi::Fabric& fabric,
       report::StatusChannel& status, std::string transport);
@@ -81,7 +81,7 @@ class Run {
   plan::Bits held_;  // chunks on this rank's disk
   std::vector<store::Digest> digests_;
   Tuning tuning_;
-  transfer::MoveStats stats_;
+  transfer::Stats stats_;
   std::optional<report::Trace> trace_;  // --trace
   report::StageSpan list_span_, plan_span_, verify_span_, publish_span_;
   std::uint64_t own_needed_ = 0;

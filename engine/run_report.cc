@@ -127,7 +127,7 @@ std::vector<std::string> Run::doubts() const {
     if (size == 0) return std::string();
     auto buffer = transfer::Buffers::make(1, size);
     if (!buffer) return std::nullopt;
-    std::byte* memory = buffer->acquire();
+    std::byte* memory = buffer->at(0);
     if (!staging_->read(i, 0, size, memory)) return std::nullopt;
     return std::string(reinterpret_cast<const char*>(memory), size);
   });

@@ -18,7 +18,8 @@ class Broadcasts {
   void ready(std::uint32_t chunk) { ready_.push_back(chunk); }
   std::size_t ready_count() const { return ready_.size(); }  // not announced yet
   // A root with many broadcasts under way sends them side by side: none ends until all do, and the
-  // last ranks of the chain get their first bytes late. So few at a time; the others wait in memory.
+  // last ranks of the chain get their first bytes late. So few at a time; the others wait in
+  // memory.
   bool may_announce(std::size_t at_most) const { return !ready_.empty() && announced_ < at_most; }
   std::uint32_t announce();
   std::size_t announced() const { return announced_; }  // their broadcasts not done

@@ -26,25 +26,17 @@ Result<Buffers> Buffers::make(std::size_t count, std::uint64_t size) {
   // A core dump must not hold half a model.
   madvise(memory, buffers.length_, MADV_DONTDUMP);
   buffers.memory_ = static_cast<std::byte*>(memory);
-  for (std::size_t i = count; i-- > 0;) buffers.free_.push_back(buffers.memory_ + i * each);
+  buffers.each_ = each;
   return buffers;
 }
 
 Buffers::Buffers(Buffers&& other) noexcept
     : memory_(std::exchange(other.memory_, nullptr)),
       length_(std::exchange(other.length_, 0)),
-      free_(std::move(other.free_)) {}
+      each_(other.each_) {}
 
 Buffers::~Buffers() {
   if (memory_ != nullptr) munmap(memory_, length_);
 }
-
-std::byte* Buffers::acquire() {
-  std::byte* buffer = free_.back();
-  free_.pop_back();
-  return buffer;
-}
-
-void Buffers::release(std::byte* buffer) { free_.push_back(buffer); }
 
 }  // namespace stage_model::transfer

@@ -1,11 +1,9 @@
-// Chunk buffers of one kind (receive or download): aligned, allocated once, handed out by index.
-// Bounded on purpose: a full pool is the back-pressure from the disk to the source.
-// Main thread only; the memory itself may be used by any thread while it is handed out.
+// The memory of chunk buffers of one kind (receive or download): aligned, allocated once. Which of
+// them is in use, the scheduler knows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "stage_model/result.h"
 
@@ -22,16 +20,13 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  bool empty() const { return free_.empty(); }
-  std::size_t available() const { return free_.size(); }
-  std::byte* acquire();  // not empty()
-  void release(std::byte* buffer);
+  std::byte* at(std::size_t index) const { return memory_ + index * each_; }
 
  private:
   Buffers() = default;
   std::byte* memory_ = nullptr;
   std::size_t length_ = 0;
-  std::vector<std::byte*> free_;
+  std::size_t each_ = 0;
 };
 
 }  // namespace stage_model::transfer

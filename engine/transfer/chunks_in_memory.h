@@ -41,10 +41,10 @@ struct ChunkInMemory {
   bool fetching = false;   // or being read
   bool hashing = false;
   bool writing = false;
-  bool stored = false;          // given to the disk, or not needed there
-  bool posted = false;          // its broadcast has begun
-  bool broadcast_done = false;  // or not needed
-  double began = 0;             // its fetch, seconds
+  bool stored = false;                   // given to the disk, or not needed there
+  bool posted = false;                   // its broadcast has begun
+  bool broadcast_done = false;           // or not needed
+  double began = 0;                      // its fetch, seconds
   std::array<std::uint64_t, 2> check{};  // what its root says of it
 
   bool ours() const { return buffer.pool == Pool::kDownload; }

@@ -1,8 +1,11 @@
-// What other threads tell the main thread: a fetch, a hash or a write has ended.
+// What other threads tell the main thread: a part of a
+// fetch or a write, or a hash, has ended.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <utility>
@@ -13,36 +16,37 @@
 
 namespace stage_model::transfer {
 
-struct Event {
+struct Completion {
   enum class Kind : std::uint8_t { kFetched, kHashed, kWritten };
   Kind kind = Kind::kFetched;
-  std::uint32_t chunk = 0;
+  std::size_t slot = 0;  // the driver's
   Status status;
-  std::vector<store::Digest> digests;  // kHashed: one for each extent
+  std::vector<store::Digest> digests = {};  // kHashed: one for each extent
+  std::array<std::uint64_t, 2> check{};     // kHashed
 };
 
-class EventQueue {
+class CompletionQueue {
  public:
-  // Wakes under the lock: who takes the last event may destroy the queue right after.
-  void push(Event event) {
+  // Wakes under the lock: who takes the last one may destroy the queue right after.
+  void push(Completion completion) {
     const std::lock_guard lock(mutex_);
-    events_.push_back(std::move(event));
+    completions_.push_back(std::move(completion));
     wake_.notify_one();
   }
-  // Until there is an event, or `limit` has passed.
+  // Until there is one, or `limit` has passed.
   void wait(std::chrono::microseconds limit) {
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, limit, [this] { return !events_.empty(); });
+    wake_.wait_for(lock, limit, [this] { return !completions_.empty(); });
   }
-  std::vector<Event> take() {
+  std::vector<Completion> take() {
     const std::lock_guard lock(mutex_);
-    return std::exchange(events_, {});
+    return std::exchange(completions_, {});
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Event> events_;
+  std::vector<Completion> completions_;
 };
 
 }  // namespace stage_model::transfer

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "engine/transfer/crc32c.h"
 #include "engine/plan/names.h"
+#include "engine/transfer/crc32c.h"
 
 namespace stage_model::transfer {
 namespace {

@@ -57,9 +57,8 @@ struct Tick {
 
 }  // namespace event
 
-using Event =
-    std::variant<event::Fetched, event::Hashed, event::Written, event::BroadcastDone,
-                 event::Received, event::Failed, event::StopRequested, event::Tick>;
+using Event = std::variant<event::Fetched, event::Hashed, event::Written, event::BroadcastDone,
+                           event::Received, event::Failed, event::StopRequested, event::Tick>;
 
 namespace action {
 
@@ -88,7 +87,7 @@ struct Write {
 // Takes part in a broadcast: as root it sends from the buffer, else it receives into it. Every rank
 // of the audience posts the same numbers in the same order.
 struct Broadcast {
-  std::uint64_t number = 0;    // in the list
+  std::uint64_t number = 0;  // in the list
   std::uint32_t chunk = 0;
   std::uint32_t root = 0;
   std::uint32_t audience = 0;  // Assignment::audience
@@ -121,7 +120,7 @@ struct GiveUp {
 }  // namespace action
 
 using Action = std::variant<action::Fetch, action::Read, action::Hash, action::Write,
-                            action::Broadcast, action::Send, action::SendToAll,
-                            action::EndFetching, action::Finishing, action::Leave, action::GiveUp>;
+                            action::Broadcast, action::Send, action::SendToAll, action::EndFetching,
+                            action::Finishing, action::Leave, action::GiveUp>;
 
 }  // namespace stage_model::transfer

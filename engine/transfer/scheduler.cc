@@ -38,17 +38,16 @@ void Scheduler::handle(Event event, double now) {
     // Too late to matter; a failure is agreed upon after this.
     const auto* received = std::get_if<event::Received>(&event);
     if (received != nullptr && std::holds_alternative<message::RequestChunks>(received->message)) {
-      actions_.push_back(action::Send{received->from, message::GrantChunks{}});
+      actions_.emplace_back(action::Send{received->from, message::GrantChunks{}});
     }
     return;
   }
   std::visit([&](const auto& e) { on(e, now); }, event);
   // That time passes is no progress of this rank's, nor that the others end too.
-  const bool moved =
-      std::holds_alternative<event::Received>(event)
-          ? ending_.going_on()
-          : !std::holds_alternative<event::Tick>(event) &&
-                !std::holds_alternative<event::StopRequested>(event);
+  const bool moved = std::holds_alternative<event::Received>(event)
+                         ? ending_.going_on()
+                         : !std::holds_alternative<event::Tick>(event) &&
+                               !std::holds_alternative<event::StopRequested>(event);
   if (moved) ending_.moved(now);
 }
 
@@ -64,7 +63,7 @@ void Scheduler::on_message(std::uint32_t from, const Message& message, double no
     if (from == self_.rank) {
       on_message(from, grant, now);
     } else {
-      actions_.push_back(action::Send{from, std::move(grant)});
+      actions_.emplace_back(action::Send{from, std::move(grant)});
     }
   } else if (const auto* grant = std::get_if<message::GrantChunks>(&message)) {
     downloads_.granted(grant->chunks, grant->requested);
@@ -87,7 +86,7 @@ void Scheduler::send_to_zero(Message message, double now) {
   if (self_.rank == 0) {
     on_message(0, message, now);
   } else {
-    actions_.push_back(action::Send{0, std::move(message)});
+    actions_.emplace_back(action::Send{0, std::move(message)});
   }
 }
 
@@ -105,7 +104,7 @@ void Scheduler::decide(double now, std::vector<Action>& actions) {
     if (done()) {
       phase_ = Phase::kLeaving;
       end_fetching();
-      actions_.push_back(action::Leave{});
+      actions_.emplace_back(action::Leave{});
     }
   }
   std::move(actions_.begin(), actions_.end(), std::back_inserter(actions));
@@ -144,9 +143,9 @@ void Scheduler::start_chunks(double now) {
     here.from_disk = next->from_disk;
     here.began = now;
     if (next->from_disk) {
-      actions_.push_back(action::Read{next->chunk, here.buffer});
+      actions_.emplace_back(action::Read{next->chunk, here.buffer});
     } else {
-      actions_.push_back(action::Fetch{next->chunk, here.buffer});
+      actions_.emplace_back(action::Fetch{next->chunk, here.buffer});
     }
   }
 }
@@ -162,7 +161,7 @@ void Scheduler::on(const event::Fetched& event, double now) {
 
 void Scheduler::hash(std::uint32_t chunk, ChunkInMemory& here, action::Hash::From from) {
   here.hashing = true;
-  actions_.push_back(action::Hash{chunk, here.buffer, from});
+  actions_.emplace_back(action::Hash{chunk, here.buffer, from});
 }
 
 void Scheduler::on(const event::Hashed& event, double now) {
@@ -190,7 +189,7 @@ void Scheduler::on(const event::Hashed& event, double now) {
 void Scheduler::store(std::uint32_t chunk, ChunkInMemory& here) {
   here.stored = true;
   here.writing = ending_.going_on() && plan_.writes && !here.from_disk;
-  if (here.writing) actions_.push_back(action::Write{chunk, here.buffer});
+  if (here.writing) actions_.emplace_back(action::Write{chunk, here.buffer});
   remove_if_over(chunk);
 }
 
@@ -229,7 +228,7 @@ void Scheduler::sequence(const Entry& ready) {
 
 void Scheduler::flush_entries() {
   if (unsent_.empty()) return;
-  actions_.push_back(action::SendToAll{message::NextBroadcasts{std::exchange(unsent_, {})}});
+  actions_.emplace_back(action::SendToAll{message::NextBroadcasts{std::exchange(unsent_, {})}});
 }
 
 bool Scheduler::takes_part(std::uint32_t audience) const {
@@ -246,11 +245,10 @@ void Scheduler::post_broadcasts() {
     }
     const bool ours = entry.root == self_.rank;
     if (!ours && !chunks_.room(Pool::kReceive)) return;
-    ChunkInMemory& here =
-        ours ? chunks_.at(entry.chunk) : chunks_.add(entry.chunk, Pool::kReceive);
+    ChunkInMemory& here = ours ? chunks_.at(entry.chunk) : chunks_.add(entry.chunk, Pool::kReceive);
     here.posted = true;
     here.check = entry.check;
-    actions_.push_back(
+    actions_.emplace_back(
         action::Broadcast{broadcasts_.post(), entry.chunk, entry.root, audience, here.buffer});
   }
 }

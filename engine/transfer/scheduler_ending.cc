@@ -19,7 +19,7 @@ double Scheduler::next_tick() const {
 void Scheduler::fail_here(const Error& error, double now) {
   if (!ending_.fail(error, now)) return;
   const Cause cause{error, self_.node};
-  actions_.push_back(action::Finishing{kOrderlyEnd});
+  actions_.emplace_back(action::Finishing{kOrderlyEnd});
   if (!alone_) send_to_zero(message::RankFailed{cause}, now);
   start_nothing_new();
 }
@@ -29,14 +29,14 @@ void Scheduler::end_list(const Cause& cause, double now) {
   // A complete list needs no stop: every rank finishes it, and the end is agreed upon.
   if (!sequencer_->stop()) return;
   flush_entries();
-  actions_.push_back(action::SendToAll{message::EndOfList{cause}});
+  actions_.emplace_back(action::SendToAll{message::EndOfList{cause}});
   on_end_of_list(cause, now);
 }
 
 void Scheduler::on_end_of_list(const Cause& cause, double now) {
   const bool first = ending_.going_on();
   if (!ending_.end_list(cause, now)) return;
-  if (first) actions_.push_back(action::Finishing{kOrderlyEnd});
+  if (first) actions_.emplace_back(action::Finishing{kOrderlyEnd});
   start_nothing_new();
 }
 
@@ -47,7 +47,7 @@ void Scheduler::start_nothing_new() {
 }
 
 void Scheduler::end_fetching() {
-  if (!fetching_ended_) actions_.push_back(action::EndFetching{});
+  if (!fetching_ended_) actions_.emplace_back(action::EndFetching{});
   fetching_ended_ = true;
 }
 
@@ -71,7 +71,7 @@ void Scheduler::tell_source_alive(double now) {
   if (self_.rank != 0) {
     send_to_zero(message::SourceAlive{}, now);
   } else if (ending_.may_pass_on_life(now)) {
-    actions_.push_back(action::SendToAll{message::SourceAlive{}});
+    actions_.emplace_back(action::SendToAll{message::SourceAlive{}});
   }
 }
 
@@ -83,14 +83,14 @@ void Scheduler::on(const event::StopRequested& event, double now) {
 void Scheduler::on(const event::Tick& event, double now) {
   if (ending_.source_moves(event.source_progress, now)) tell_source_alive(now);
   if (ending_.stalled(now)) {
-    fail_here(
-        {ExitCode::kStopped,
-         fmt::format("nothing moved on this node for {:.0f} s ({} of {} chunks broadcast)",
-                     ending_.quiet(now), alone_ ? alone_done_ : broadcasts_.passed(), to_broadcast_)},
-        now);
+    fail_here({ExitCode::kStopped,
+               fmt::format("nothing moved on this node for {:.0f} s ({} of {} chunks broadcast)",
+                           ending_.quiet(now), alone_ ? alone_done_ : broadcasts_.passed(),
+                           to_broadcast_)},
+              now);
   } else if (ending_.stuck(now)) {
     phase_ = Phase::kGivenUp;
-    actions_.push_back(action::GiveUp{ending_.last_word()});
+    actions_.emplace_back(action::GiveUp{ending_.last_word()});
   }
 }
 

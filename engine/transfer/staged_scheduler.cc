@@ -53,7 +53,7 @@ void StagedScheduler::before_starting(double now) {
 void StagedScheduler::on_staged_message(const Message& message) {
   if (std::holds_alternative<message::ShardOnDisk>(message)) {
     if (++shards_down_ < self_.ranks) return;
-    actions_.push_back(action::SendToAll{message::StartBroadcasts{}});
+    actions_.emplace_back(action::SendToAll{message::StartBroadcasts{}});
     start_broadcasts();
   } else if (std::holds_alternative<message::StartBroadcasts>(message)) {
     start_broadcasts();

@@ -21,9 +21,7 @@ class StagedScheduler : public Scheduler {
  private:
   bool broadcasts_now() const override { return !downloading_; }
   // Rank 0 waits for a certain chunk, which may be any of ours.
-  std::size_t announced_at_most() const override {
-    return std::numeric_limits<std::size_t>::max();
-  }
+  std::size_t announced_at_most() const override { return std::numeric_limits<std::size_t>::max(); }
   std::vector<Entry> next_entries(const Entry& ready) override;
   void written(std::uint32_t chunk) override;
   void on_staged_message(const Message& message) override;

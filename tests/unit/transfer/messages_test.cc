@@ -1,9 +1,11 @@
-#include "engine/mpi/control.h"
+#include "engine/transfer/messages.h"
 
 #include <gtest/gtest.h>
 
-namespace stage_model::mpi {
+namespace stage_model::transfer {
 namespace {
+
+using namespace message;
 
 template <class T>
 T round_trip(const T& in) {
@@ -14,7 +16,7 @@ T round_trip(const T& in) {
     Message cut;
     const bool ok = decode(std::string_view(bytes).substr(0, n), &cut);
     // Only the text at a message's end has no length of its own.
-    if (!std::is_same_v<T, Failed> && !std::is_same_v<T, Stop>) {
+    if (!std::is_same_v<T, RankFailed> && !std::is_same_v<T, EndOfList>) {
       EXPECT_FALSE(ok) << n;
     }
   }
@@ -22,22 +24,22 @@ T round_trip(const T& in) {
   return std::get<T>(out);
 }
 
-TEST(Control, MessagesRoundTrip) {
-  EXPECT_EQ(round_trip(Ask{7}).want, 7u);
-  const Grant grant = round_trip(Grant{{1, 2, 3}, 4});
+TEST(Messages, RoundTrip) {
+  EXPECT_EQ(round_trip(RequestChunks{7}).count, 7u);
+  const GrantChunks grant = round_trip(GrantChunks{{1, 2, 3}, 4});
   EXPECT_EQ(grant.chunks, (std::vector<std::uint32_t>{1, 2, 3}));
-  EXPECT_EQ(grant.asked, 4u);
-  EXPECT_EQ(round_trip(Ready{{5, 6, {7, 8}}}).entry.check[1], 8u);
-  EXPECT_EQ(round_trip(Entries{{{1, 2, {3, 4}}, {5, 6, {7, 8}}}}).entries[1].root, 6u);
-  const Stop stop = round_trip(Stop{{{ExitCode::kIntegrity, "why"}, "n3"}});
-  EXPECT_EQ(stop.cause.error.code, ExitCode::kIntegrity);
-  EXPECT_EQ(stop.cause.error.message, "why");
-  EXPECT_EQ(stop.cause.node, "n3");
-  EXPECT_EQ(round_trip(Failed{{{ExitCode::kTransfer, ""}, ""}}).cause.error.code,
+  EXPECT_EQ(grant.requested, 4u);
+  EXPECT_EQ(round_trip(ChunkReady{{5, 6, {7, 8}}}).entry.check[1], 8u);
+  EXPECT_EQ(round_trip(NextBroadcasts{{{1, 2, {3, 4}}, {5, 6, {7, 8}}}}).entries[1].root, 6u);
+  const EndOfList end = round_trip(EndOfList{{{ExitCode::kIntegrity, "why"}, "n3"}});
+  EXPECT_EQ(end.cause.error.code, ExitCode::kIntegrity);
+  EXPECT_EQ(end.cause.error.message, "why");
+  EXPECT_EQ(end.cause.node, "n3");
+  EXPECT_EQ(round_trip(RankFailed{{{ExitCode::kTransfer, ""}, ""}}).cause.error.code,
             ExitCode::kTransfer);
 }
 
-TEST(Control, GarbageIsNotAMessage) {
+TEST(Messages, GarbageIsNotAMessage) {
   Message out;
   EXPECT_FALSE(decode("", &out));
   EXPECT_FALSE(decode("\x09", &out));
@@ -46,4 +48,4 @@ TEST(Control, GarbageIsNotAMessage) {
 }
 
 }  // namespace
-}  // namespace stage_model::mpi
+}  // namespace stage_model::transfer

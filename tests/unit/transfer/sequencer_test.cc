@@ -1,8 +1,8 @@
-#include "engine/mpi/sequencer.h"
+#include "engine/transfer/sequencer.h"
 
 #include <gmock/gmock.h>
 
-namespace stage_model::mpi {
+namespace stage_model::transfer {
 namespace {
 
 using testing::ElementsAre;
@@ -25,31 +25,18 @@ TEST(Sequencer, WithoutTakingOverEachKeepsItsShard) {
 
 TEST(Sequencer, StopEndsTheListUnlessItIsComplete) {
   Sequencer sequencer({{0, 1}}, 2, true);
-  EXPECT_EQ(sequencer.announce({0, 0, {}}).size(), 1u);
+  EXPECT_TRUE(sequencer.announce());
+  EXPECT_FALSE(sequencer.complete());
   EXPECT_TRUE(sequencer.stop());
   EXPECT_FALSE(sequencer.stop()) << "told once";
-  EXPECT_TRUE(sequencer.announce({1, 0, {}}).empty());
+  EXPECT_FALSE(sequencer.announce());
   EXPECT_THAT(sequencer.grant(0, 1), IsEmpty());
 
   Sequencer complete({{0}}, 1, true);
-  EXPECT_EQ(complete.announce({0, 0, {}}).size(), 1u);
+  EXPECT_TRUE(complete.announce());
+  EXPECT_TRUE(complete.complete());
   EXPECT_FALSE(complete.stop()) << "every rank can finish what is listed";
 }
 
-TEST(Sequencer, KeepsAnOrderWhenAsked) {
-  Sequencer sequencer({{0, 2}, {1, 3}}, 4, false);
-  sequencer.keep_order({0, 1, 2, 3});
-  EXPECT_TRUE(sequencer.announce({1, 1, {}}).empty());
-  EXPECT_TRUE(sequencer.announce({2, 0, {}}).empty());
-  const auto next = sequencer.announce({0, 0, {}});
-  ASSERT_EQ(next.size(), 3u);
-  EXPECT_EQ(next[0].chunk, 0u);
-  EXPECT_EQ(next[1].root, 1u);
-  EXPECT_EQ(next[2].chunk, 2u);
-  EXPECT_FALSE(sequencer.complete());
-  EXPECT_EQ(sequencer.announce({3, 1, {}}).size(), 1u);
-  EXPECT_TRUE(sequencer.complete());
-}
-
 }  // namespace
-}  // namespace stage_model::mpi
+}  // namespace stage_model::transfer

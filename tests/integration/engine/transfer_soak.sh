@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# move_soak.sh PROGRAM RANKS CASE: one hard case of the move stage, under every broadcast algorithm
+# transfer_soak.sh PROGRAM RANKS CASE: one hard case of the transfer, under every broadcast algorithm
 # that the installed Open MPI has for non-blocking collectives.
 set -u
 program=$1 ranks=$2 case=$3

@@ -1,7 +1,7 @@
-// The move stage with real MPI and everything else made hard: one buffer of each kind, slow and
+// The transfer with real MPI and everything else made hard: one buffer of each kind, slow and
 // jittery sources and disks, a slow owner, ranks that hold parts already, failures half way.
 // Source and disk are timers (the seam); every byte that a "disk" gets is checked.
-//   mpirun -n N move_soak [key=value ...]      exit code 0: as expected
+//   mpirun -n N transfer_soak [key=value ...]      exit code 0: as expected
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 #include "engine/mpi/environment.h"
 #include "engine/mpi/fabric.h"
-#include "engine/transfer/mover.h"
+#include "engine/transfer/driver.h"
 
 namespace {
 
@@ -235,32 +235,31 @@ int soak(int argc, char** argv) {
         rank, listing, setting("source", 200e6) / (slow ? setting("slow_owner", 1) : 1),
         half("source_fails_after"));
   }
-  transfer::MoveOptions options;
-  options.chunk_size = chunk_size;
-  options.receive_buffers = static_cast<std::size_t>(setting("receive", 1));
-  options.download_buffers = static_cast<std::size_t>(setting("download", 1));
-  options.downloading = std::max<std::size_t>(1, options.download_buffers / 2);
-  options.pipeline = static_cast<std::size_t>(setting("pipeline", 8));
-  options.per_root = static_cast<std::size_t>(setting("per_root", 4));
+  transfer::Options options;
+  options.scheduler.chunk_size = chunk_size;
+  options.scheduler.receive_buffers = static_cast<std::size_t>(setting("receive", 1));
+  options.scheduler.download_buffers = static_cast<std::size_t>(setting("download", 1));
+  options.scheduler.downloading = std::max<std::size_t>(1, options.scheduler.download_buffers / 2);
+  options.scheduler.pipeline = static_cast<std::size_t>(setting("pipeline", 8));
+  options.scheduler.per_root = static_cast<std::size_t>(setting("per_root", 4));
+  options.scheduler.take_over = setting("take_over", 1) > 0;
+  options.scheduler.stall_timeout_s = setting("stall", 30);
   options.lanes = static_cast<int>(setting("lanes", 1));
-  options.take_over = setting("take_over", 1) > 0;
   if (setting("staged", 0) > 0) options.schedule = transfer::Schedule::kStaged;
-  options.stall_timeout_s = setting("stall", 30);
   const report::Clock clock;
-  const transfer::MoveJob job{listing, layout, assignment, holders[rank], downloads, true};
   std::uint64_t done = 0;
   const bool cancels = rank == static_cast<int>(setting("cancel_rank", -1));
   const double cancel_all = setting("cancel_all_after", 0);  // seconds; 0: never
   const auto outcome = [&] {
-    transfer::Mover mover(
-        **fabric, job, disk, std::move(fetcher), options, clock,
-        [&](std::uint64_t bytes) -> Status {
+    transfer::Driver driver(
+        {**fabric, disk, clock}, {listing, layout, assignment, holders[rank], downloads, true},
+        std::move(fetcher), options, [&](std::uint64_t bytes) -> Status {
           done = bytes;
           if ((cancels && bytes > needed / 2) || (cancel_all > 0 && clock.now() > cancel_all))
             return fail(ExitCode::kStopped, "cancelled");
           return {};
         });
-    return mover.run();
+    return driver.run();
   }();
 
   // Same verdict on every rank, and the one that was asked for.

@@ -10,19 +10,20 @@
 
 namespace stage_model::transfer {
 
-class Nap {
+class PollInterval {
  public:
+  // A broadcast has ended; seconds of any clock.
   void completed(double now) {
     if (last_ >= 0) pace_ = 0.75 * pace_ + 0.25 * (now - last_);
     last_ = now;
   }
 
   // Zero: look again at once.
-  std::chrono::microseconds length() const {
-    const auto nap =
+  std::chrono::microseconds next() const {
+    const auto interval =
         std::chrono::microseconds(static_cast<std::int64_t>(pace_ / kLooksPerChunk * 1e6));
-    if (nap < kShortest) return std::chrono::microseconds(0);
-    return std::min(nap, kLongest);
+    if (interval < kShortest) return std::chrono::microseconds(0);
+    return std::min(interval, kLongest);
   }
 
  private:
