@@ -11,7 +11,9 @@ extern slurm_conf_t slurm_conf __attribute__((weak));
 
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 
+#include "spank/child.h"
 #include "spank/prolog_timeout.h"
 
 namespace stage_model::spank {
@@ -44,6 +46,29 @@ std::optional<double> as_limit(std::uint32_t seconds) {
     return std::nullopt;
   }
   return seconds;
+}
+
+// Slurm's library wants to be told before it speaks to slurmctld, or from 23.11 on it ends the
+// whole process ("No hash plugins loaded"); before 23.02.2 that call failed within a hook, and was
+// not needed. To be called in a child only: what it is not content with is fatal too.
+void begin_rpc() {
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 2)
+  static bool begun = false;
+  if (!begun) slurm_init(nullptr);
+  begun = true;
+#endif
+}
+
+// Neither a library that ends its process nor a slurmctld that hangs may take the hook along, which
+// would drain the node.
+void rpc_in_child(const std::function<void()>& rpc) {
+  constexpr double kSeconds = 10;
+  auto child = Child::function([&] {
+    begin_rpc();
+    rpc();
+    return 0;
+  });
+  if (child) child->wait(kSeconds);
 }
 
 class SlurmCalls : public Slurm {
@@ -139,6 +164,7 @@ class SlurmCalls : public Slurm {
   }
 
   JobLife job_life(std::uint32_t job) override {
+    begin_rpc();
     job_info_msg_t* answer = nullptr;
     if (slurm_load_job(&answer, job, SHOW_ALL) != SLURM_SUCCESS || answer == nullptr) {
       return errno == ESLURM_INVALID_JOB_ID ? JobLife::kEnds : JobLife::kUnknown;
@@ -158,7 +184,7 @@ class SlurmCalls : public Slurm {
 
   void notify_job(std::uint32_t job, const std::string& message) override {
     std::string line = "stage-model: " + message;
-    slurm_notify_job(job, line.data());
+    rpc_in_child([&] { slurm_notify_job(job, line.data()); });
   }
 
   void drain_node(const std::string& node, const std::string& why) override {
@@ -169,9 +195,10 @@ class SlurmCalls : public Slurm {
     update.node_names = name.data();
     update.reason = reason.data();
     update.node_state = NODE_STATE_DRAIN;
-    if (slurm_update_node(&update) != SLURM_SUCCESS) {
+    rpc_in_child([&] {
+      if (slurm_update_node(&update) == SLURM_SUCCESS) return;
       error("node " + node + " could not be drained: " + slurm_strerror(errno));
-    }
+    });
   }
 
   void error(const std::string& message) override {

@@ -49,9 +49,12 @@ class Slurm {
   // The limit that slurmd puts on the whole prolog or epilog, in seconds; no value: none.
   virtual std::optional<double> prolog_timeout() = 0;
   virtual std::optional<double> epilog_timeout() = 0;
-  virtual JobLife job_life(std::uint32_t job) = 0;                               // RPC
-  virtual void notify_job(std::uint32_t job, const std::string& message) = 0;    // RPC
-  virtual void drain_node(const std::string& node, const std::string& why) = 0;  // RPC
+  // An RPC, to be called in a child that can be abandoned: slurmctld may hang, and Slurm's library
+  // may end the process.
+  virtual JobLife job_life(std::uint32_t job) = 0;
+  // RPCs, in a child of their own for a few seconds at most.
+  virtual void notify_job(std::uint32_t job, const std::string& message) = 0;
+  virtual void drain_node(const std::string& node, const std::string& why) = 0;
 
   // One line each, "stage-model: " is put before. error/info: the daemon's log, at submit the
   // terminal. tell_user: the step's stderr (only in task hooks).
