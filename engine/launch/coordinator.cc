@@ -365,7 +365,6 @@ void Coordinator::conclude(double now, const Outcome& outcome) {
   if (engine_) engine_->terminate(now);
   const bool all_know = outcome.staged || alone_ || members_.absent_children().empty();
   finish_at_ = now + (all_know ? 0 : kLinger);
-  give_up_at_ = now + setup_.engine.kill_wait_s + kUnkillable;
   wind_up(now);
 }
 
@@ -373,7 +372,7 @@ void Coordinator::conclude(double now, const Outcome& outcome) {
 void Coordinator::wind_up(double now) {
   if (!concluded_ || ended_) return;
   // Written before the goodbyes: nothing that a neighbour does can change it any more.
-  if (!record_written_ && (engine_gone() || now >= give_up_at_)) {
+  if (!record_written_ && (!engine_ || engine_->is_over())) {
     record_written_ = true;
     actions_.push_back(WriteRecord{outcome_});
   }
@@ -424,7 +423,6 @@ double Coordinator::next_deadline() const {
   if (engine_) next = std::min(next, engine_->next_deadline());
   if (concluded_) {
     if (!finished_) next = std::min(next, finish_at_);
-    if (!record_written_) next = std::min(next, give_up_at_);
     if (finished_ && record_written_) next = std::min(next, finish_at_ + kFlush);
   }
   return next;

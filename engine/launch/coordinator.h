@@ -40,8 +40,7 @@ class Coordinator {
   static constexpr double kActAlone = 2;
   // Whoever comes to a rendezvous that has failed is told so, for this long.
   static constexpr double kLinger = 2;
-  static constexpr double kFlush = 1;       // neighbours that do not read any more
-  static constexpr double kUnkillable = 5;  // after KILL: a process in the kernel's hands
+  static constexpr double kFlush = 1;  // neighbours that do not read any more
 
   struct Setup {
     std::uint32_t index = 0;
@@ -118,7 +117,6 @@ class Coordinator {
   void wind_up(double now);
   void send_down(MessageType type, const std::string& body);
   void log(std::string text);
-  bool engine_gone() const { return !engine_ || engine_->has_ended(); }
   const std::string& own_node() const { return nodes_[setup_.index].name; }
 
   const std::vector<Node>& nodes_;
@@ -147,7 +145,6 @@ class Coordinator {
 
   bool concluded_ = false;
   Outcome outcome_;
-  double give_up_at_ = kNever;  // on an engine that cannot be killed
   bool record_written_ = false;
   bool finished_ = false;
   bool ended_ = false;

@@ -21,7 +21,8 @@ EngineWatch::EngineWatch(const EngineLimits& limits, std::string node, Actions& 
       node_(std::move(node)),
       actions_(actions),
       silent_at_(now + limits.start_timeout_s),
-      kill_at_(kNever) {}
+      kill_at_(kNever),
+      give_up_at_(kNever) {}
 
 EngineWatch::MaybeReport EngineWatch::said(double now, const StatusEvent& event) {
   switch (event.word) {
@@ -58,6 +59,7 @@ EngineWatch::MaybeReport EngineWatch::ended(const EngineEnd& end) {
   has_ended_ = true;
   silent_at_ = kNever;
   kill_at_ = kNever;
+  give_up_at_ = kNever;
   if (end.signal != 0) {
     const char* name = sigdescr_np(end.signal);
     return fail(Weight::kSignal, ExitCode::kStopped, "",
@@ -84,8 +86,14 @@ EngineWatch::MaybeReport EngineWatch::ended(const EngineEnd& end) {
 }
 
 EngineWatch::MaybeReport EngineWatch::tick(double now) {
+  if (now >= give_up_at_) {
+    give_up_at_ = kNever;
+    given_up_ = true;
+  }
   if (now >= kill_at_) {
     kill_at_ = kNever;
+    // From now on, not from when it was due: this launcher may have been stopped in between.
+    give_up_at_ = now + limits_.unkillable_s;
     actions_.push_back(EndEngine{true});
   }
   if (now < silent_at_) return std::nullopt;
@@ -107,7 +115,7 @@ void EngineWatch::terminate(double now) {
   kill_at_ = now + limits_.kill_wait_s;
 }
 
-double EngineWatch::next_deadline() const { return std::min(silent_at_, kill_at_); }
+double EngineWatch::next_deadline() const { return std::min({silent_at_, kill_at_, give_up_at_}); }
 
 EngineWatch::MaybeReport EngineWatch::fail(Weight weight, ExitCode code, const std::string& node,
                                            const std::string& reason) {

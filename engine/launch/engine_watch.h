@@ -16,6 +16,7 @@ struct EngineLimits {
   double start_timeout_s = 60;  // until MPI_Init is done
   double stall_timeout_s = 60;  // without a line on the status channel, from then on
   double kill_wait_s = 2;       // TERM to KILL
+  double unkillable_s = 5;      // after KILL: a process in the kernel's hands is given up
 };
 
 struct EngineEnd {
@@ -41,6 +42,7 @@ class EngineWatch {
   void terminate(double now);  // TERM, then KILL
 
   bool has_ended() const { return has_ended_; }
+  bool is_over() const { return has_ended_ || given_up_; }  // or does not end, whatever is done
   bool ended_well() const { return ended_well_; }
   double next_deadline() const;
 
@@ -53,6 +55,7 @@ class EngineWatch {
   Actions& actions_;
   double silent_at_;  // when it counts as stalled
   double kill_at_;
+  double give_up_at_;
   std::string stage_ = "start";
   bool connected_ = false;
   bool staged_ = false;
@@ -61,6 +64,7 @@ class EngineWatch {
   bool terminating_ = false;
   bool has_ended_ = false;
   bool ended_well_ = false;
+  bool given_up_ = false;
 };
 
 }  // namespace stage_model::launch

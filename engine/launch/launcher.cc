@@ -68,7 +68,9 @@ Coordinator::Setup Launcher::setup() const {
   setup.deadline_s = request_.deadline_s > 0 ? request_.deadline_s : config_.deadline_s;
   setup.rendezvous_timeout_s = config_.rendezvous_timeout_s;
   setup.heartbeat_timeout_s = config_.heartbeat_timeout_s;
-  setup.engine = {config_.engine_start_timeout_s, config_.stall_timeout_s, config_.kill_wait_s};
+  setup.engine.start_timeout_s = config_.engine_start_timeout_s;
+  setup.engine.stall_timeout_s = config_.stall_timeout_s;
+  setup.engine.kill_wait_s = config_.kill_wait_s;
   setup.star_limit = options_.star_limit;
   setup.fan_out = options_.fan_out;
   return setup;

@@ -283,6 +283,22 @@ TEST_F(Group, AnEngineThatCannotBeKilledIsGivenUp) {
   EXPECT_EQ(launchers_[0].records.size(), 1U);
 }
 
+// Found by the simulator, seed 5950: it killed and gave up at one and the same moment.
+TEST_F(Group, ALauncherThatWasStoppedMeanwhileStillWaitsForWhatItKills) {
+  make(1);
+  join(0);
+  machine(0).cancel(now_);
+  settle();
+  pass(0.25);
+  now_ += 20;  // nothing of it ran
+  machine(0).tick(now_);
+  settle();
+  EXPECT_TRUE(launchers_[0].records.empty());
+  machine(0).engine_ended(now_, {0, 9, ""});
+  settle();
+  EXPECT_TRUE(launchers_[0].ended);
+}
+
 TEST_F(Group, ALauncherThatStopsWithoutDyingIsNoticed) {
   make(3);
   join_all();

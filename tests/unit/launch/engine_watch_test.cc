@@ -31,7 +31,7 @@ class EngineWatchTest : public testing::Test {
     return sent;
   }
   Actions actions_;
-  EngineWatch watch_{EngineLimits{60, 10, 2}, "n1", actions_, 100};
+  EngineWatch watch_{EngineLimits{60, 10, 2, 5}, "n1", actions_, 100};
 };
 
 TEST_F(EngineWatchTest, EndsWell) {
