@@ -31,14 +31,14 @@ std::vector<Vector> vectors() {
           {"123456789", 0xe3069283}};
 }
 
-TEST(MoveCrc32c, PublishedVectors) {
+TEST(Crc32c, PublishedVectors) {
   for (const auto& [bytes, crc] : vectors()) {
     EXPECT_EQ(crc32c(0, bytes_of(bytes), bytes.size()), crc);
     EXPECT_EQ(crc32c_by_table(0, bytes_of(bytes), bytes.size()), crc);
   }
 }
 
-TEST(MoveCrc32c, AnyCutAndAlignmentGiveTheSame) {
+TEST(Crc32c, AnyCutAndAlignmentGiveTheSame) {
   std::string bytes(1000, '\0');
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 37 + i / 7);
   const std::uint32_t whole = crc32c_by_table(0, bytes_of(bytes), bytes.size());
@@ -48,7 +48,7 @@ TEST(MoveCrc32c, AnyCutAndAlignmentGiveTheSame) {
   }
 }
 
-TEST(MoveCrc32c, AsStoresStateIt) {
+TEST(Crc32c, AsStoresStateIt) {
   plan::Object object;
   object.size = 9;
   object.hash.kind = plan::StoreHash::Kind::kCrc32c;
