@@ -114,7 +114,7 @@ std::vector<std::uint32_t> Membership::tick(double now) {
   if (now < next_beat_) return {};
   // If it was this launcher that slept (a machine suspended, a long call), the others' messages
   // wait in the sockets: the silence is not theirs.
-  const bool slept = now - last_beat_ > 2 * period_ + 0.5;
+  const bool slept = now - last_beat_ > options_.heartbeat_timeout_s / 2;
   last_beat_ = now;
   next_beat_ = now + period_;
   std::vector<std::uint32_t> silent;

@@ -51,12 +51,15 @@ Ran Cluster::run() {
     trace("planned: {}", describe(fault));
     const bool harmless =
         fault.what == What::kStrangers || fault.what == What::kTwice ||
+        (fault.what == What::kPause && scenario_.faults.size() == 1 &&
+         scenario_.is_short_pause(fault.seconds)) ||
         ((fault.what == What::kHang || fault.what == What::kCut || fault.what == What::kCutUp ||
           fault.what == What::kCutDown || fault.what == What::kPartition) &&
          scenario_.faults.size() == 1 && scenario_.is_short(fault.seconds));
     if (!harmless && !is_of_engine(fault)) interfered = true;
     if (fault.what == What::kEngineUnkillable) unkillable.insert(fault.node);
-    if (!is_of_engine(fault) && !fault.at_end) after(fault.at, [this, fault] { inject(fault); });
+    if (!is_of_engine(fault) && fault.when == Fault::When::kAt)
+      after(fault.at, [this, fault] { inject(fault); });
   }
   for (std::uint32_t node = 0; node < scenario_.nodes; ++node) {
     double late = random().real(0, 0.3);
@@ -79,11 +82,12 @@ Ran Cluster::run() {
   return ran;
 }
 
-void Cluster::nearly_done() {
-  if (std::exchange(nearly_done_, true)) return;
+void Cluster::inject_when(Fault::When when) {
+  if (!happened_.insert(when).second) return;
+  const double soon = when == Fault::When::kDone ? 0.01 : 0;
   for (const Fault& fault : scenario_.faults) {
-    if (is_of_engine(fault) || !fault.at_end) continue;
-    after(random().real(0, 0.01 + 4 * scenario_.most_latency), [this, fault] { inject(fault); });
+    if (is_of_engine(fault) || fault.when != when) continue;
+    after(random().real(0, soon + 4 * scenario_.most_latency), [this, fault] { inject(fault); });
   }
 }
 
@@ -191,6 +195,7 @@ void Cluster::carry_out(Process* process, const launch::Action& action) {
   } else if (std::holds_alternative<launch::FinishLinks>(action)) {
     finish_links(process);
   } else if (const auto* start = std::get_if<launch::StartEngine>(&action)) {
+    inject_when(Fault::When::kMet);
     engines_->start(process, start->run);
   } else if (const auto* end = std::get_if<launch::EndEngine>(&action)) {
     engines_->end(process, end->at_once);
@@ -329,6 +334,7 @@ void Cluster::on_end(const ConnectionPtr& connection, int side) {
   if (!connection->open[side]) return;
   Process* process = connection->ends[side];
   close_side(connection, side);
+  process->knows_trouble |= process->next_run > 0 && !process->machine->concluded();
   process->machine->link_down(seconds(), connection->ends[1 - side]->node, kConnectionLost);
 }
 
@@ -361,8 +367,14 @@ void Cluster::inject(const Fault& fault) {
       if (process != nullptr) kill(process, false);
       after(fault.seconds, [this, node = fault.node] { start_process(node); });
       break;
+    case What::kPause:
+      for (const auto& each : processes) {
+        hang(each.get(), fault.seconds + random().real(0, 0.02),
+             scenario_.is_short_pause(fault.seconds));
+      }
+      break;
     case What::kHang:
-      if (process != nullptr) hang(process, fault.seconds);
+      if (process != nullptr) hang(process, fault.seconds, scenario_.is_short(fault.seconds));
       break;
     case What::kCut:
       cut({fault.node}, true, true, fault.seconds);
@@ -399,7 +411,10 @@ void Cluster::inject(const Fault& fault) {
       for (const auto& each : processes) {
         if (fault.what == What::kCancel && each.get() != process) continue;
         Process* cancelled = each.get();
-        tell(cancelled, [this, cancelled] { cancelled->machine->cancel(seconds()); });
+        tell(cancelled, [this, cancelled] {
+          cancelled->knows_trouble |= !cancelled->machine->concluded();
+          cancelled->machine->cancel(seconds());
+        });
       }
       break;
     default:
@@ -424,12 +439,12 @@ void Cluster::kill(Process* process, bool power_off) {
   }
 }
 
-void Cluster::hang(Process* process, double seconds_long) {
+void Cluster::hang(Process* process, double seconds_long, bool is_short) {
   if (!process->runs() || process->hung) return;
   trouble();
   process->hung = true;
   process->hung_ever = true;
-  if (!scenario_.is_short(seconds_long) || scenario_.faults.size() > 1) {
+  if (!is_short || scenario_.faults.size() > 1) {
     process->hung_long = true;
     for (const auto& [neighbour, link] : process->links) link->faulty = true;
   }
@@ -441,10 +456,11 @@ void Cluster::go_on(Process* process) {
   process->hung = false;
   std::deque<std::function<void()>> waiting;
   waiting.swap(process->waiting);
+  // What is first, the sockets or the time, is chance.
+  const bool time_first = random().chance(0.5);
+  if (time_first) tell(process, [this, process] { process->machine->tick(seconds()); });
   for (const auto& event : waiting) tell(process, event);
-  if (!process->runs()) return;
-  process->machine->tick(seconds());
-  settle(process);
+  if (!time_first) tell(process, [this, process] { process->machine->tick(seconds()); });
 }
 
 void Cluster::cut(const std::vector<std::uint32_t>& children, bool up, bool down,
@@ -485,6 +501,7 @@ void Cluster::reset(std::uint32_t child) {
       Process* process = connection->ends[side];
       const std::uint32_t other = connection->ends[1 - side]->node;
       tell(process, [this, process, other] {
+        process->knows_trouble |= process->next_run > 0 && !process->machine->concluded();
         process->machine->link_down(seconds(), other, kConnectionLost);
       });
     }

@@ -40,7 +40,8 @@ struct Process {
   bool hung = false;       // stopped; `waiting` is what it will find
   bool hung_long = false;  // so long that others may take it for lost
   bool hung_ever = false;
-  bool second = false;  // another has been started for its node
+  bool knows_trouble = false;  // was told of something, with its engines started
+  bool second = false;         // another has been started for its node
   bool speaks_garbage = false;
   std::deque<std::function<void()>> waiting;
   bool wants_parent = false;
@@ -81,7 +82,7 @@ class Cluster {
   }
   bool tracing() const { return seed_.trace.on(); }
 
-  void nearly_done();  // the first engine has ended its last run
+  void inject_when(Fault::When when);  // the first time that it is so
 
   // An event for a launcher: now, or once it goes on; not at all if it is gone.
   void tell(Process* process, std::function<void()> event);
@@ -110,7 +111,7 @@ class Cluster {
   void on_end(const std::shared_ptr<Connection>& connection, int side);
   void finish_links(Process* process);
   void kill(Process* process, bool power_off);
-  void hang(Process* process, double seconds);
+  void hang(Process* process, double seconds, bool is_short);
   void go_on(Process* process);
   void cut(const std::vector<std::uint32_t>& children, bool up, bool down, double seconds);
   void reset(std::uint32_t child);
@@ -126,7 +127,7 @@ class Cluster {
   std::uint32_t parent_of(std::uint32_t node) const { return parents_[node]; }
 
   Seed& seed_;
-  bool nearly_done_ = false;
+  std::set<Fault::When> happened_;
   Scenario scenario_;
   VirtualTime time_;
   std::vector<Node> nodes_;

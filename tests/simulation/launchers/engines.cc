@@ -76,6 +76,11 @@ void Engines::next(const EnginePtr& engine) {
     cluster_.after(seconds, [this, engine] { next(engine); });
   };
   switch (engine->step) {
+    case Step::kStart:
+      engine->step = Step::kInit;
+      if (!scenario.early_modex) return later(0);
+      ask(engine);
+      return;
     case Step::kInit:
       engine->step = Step::kFence;
       enter_fence(engine, {});
@@ -95,12 +100,7 @@ void Engines::next(const EnginePtr& engine) {
     case Step::kSubFence: {
       engine->step = Step::kModex;
       if (!scenario.modex) return later(0);
-      const auto rank = static_cast<std::uint32_t>(cluster_.random().below(scenario.nodes));
-      const std::uint64_t ticket = ++last_ticket_;
-      engine->asks[ticket] = rank;
-      cluster_.tell(engine->process, [this, engine, ticket, rank] {
-        engine->process->machine->asked_modex(cluster_.seconds(), ticket, rank);
-      });
+      ask(engine);
       return;
     }
     case Step::kModex:
@@ -130,12 +130,21 @@ void Engines::next(const EnginePtr& engine) {
       engine->step = Step::kOver;
       cluster_.tell(engine->process, [engine] { engine->process->machine->finalized(); });
       done_[engine->run].insert(engine->process->node);
-      if (engine->run + 1 == scenario.setup.runs) cluster_.nearly_done();
+      if (engine->run + 1 == scenario.setup.runs) cluster_.inject_when(Fault::When::kDone);
       go(engine, 0, 0);
       return;
     case Step::kOver:
       return;
   }
+}
+
+void Engines::ask(const EnginePtr& engine) {
+  const auto rank = static_cast<std::uint32_t>(cluster_.random().below(cluster_.scenario().nodes));
+  const std::uint64_t ticket = ++last_ticket_;
+  engine->asks[ticket] = rank;
+  cluster_.tell(engine->process, [this, engine, ticket, rank] {
+    engine->process->machine->asked_modex(cluster_.seconds(), ticket, rank);
+  });
 }
 
 void Engines::enter_fence(const EnginePtr& engine, std::vector<std::uint32_t> members) {

@@ -30,7 +30,7 @@ class Engines {
   bool all_done() const;
 
  private:
-  enum class Step { kInit, kFence, kSubFence, kModex, kWork, kBarrier, kLastFence, kOver };
+  enum class Step { kStart, kInit, kFence, kSubFence, kModex, kWork, kBarrier, kLastFence, kOver };
   struct Engine {
     Process* process = nullptr;
     std::uint32_t run = 0;
@@ -39,7 +39,7 @@ class Engines {
     bool stuck = false;  // goes no step further
     bool ending = false;
     bool hears = false;  // has noticed that a peer is gone
-    Step step = Step::kInit;
+    Step step = Step::kStart;
     std::map<std::uint64_t, std::vector<std::uint32_t>> fences;  // ticket → members
     std::map<std::uint64_t, std::uint32_t> asks;                 // ticket → rank
   };
@@ -47,6 +47,7 @@ class Engines {
 
   void next(const EnginePtr& engine);
   void enter_fence(const EnginePtr& engine, std::vector<std::uint32_t> members);
+  void ask(const EnginePtr& engine);
   void beat(const EnginePtr& engine);
   void say(const EnginePtr& engine, const launch::StatusEvent& event);
   void say(const EnginePtr& engine, launch::StatusEvent::Word word);

@@ -17,7 +17,7 @@ double way(const Scenario& scenario) { return 4 * scenario.depth() * scenario.mo
 double stopped_for(const Scenario& scenario) {
   double sum = 0;
   for (const Fault& fault : scenario.faults) {
-    if (fault.what == What::kHang) sum += fault.seconds;
+    if (fault.what == What::kHang || fault.what == What::kPause) sum += fault.seconds;
   }
   return sum;
 }
@@ -37,6 +37,12 @@ bool in_doubt(const Cluster& cluster, const Process& process, const Fault& fault
   return std::find(above.begin(), above.end(), fault.node) != above.end();
 }
 
+// Where who is lost may come again, a launcher that has not heard that they have met waits for its
+// parent until the end of the rendezvous.
+bool still_looks(const Cluster& cluster, const Process& process) {
+  return cluster.scenario().setup.may_return && process.next_run == 0;
+}
+
 // All who live, and were never stopped for long, say the same.
 void check_same(const Cluster& cluster, const Fault& fault) {
   bool staged = false;
@@ -45,7 +51,7 @@ void check_same(const Cluster& cluster, const Fault& fault) {
   }
   const Process* first = nullptr;
   for (const auto& process : cluster.processes) {
-    if (!judged(*process) || process->hung_long) continue;
+    if (!judged(*process) || process->hung_long || still_looks(cluster, *process)) continue;
     if (staged && in_doubt(cluster, *process, fault)) continue;
     if (first == nullptr) first = process.get();
     if (process->machine->outcome() != first->machine->outcome()) {
@@ -57,6 +63,14 @@ void check_same(const Cluster& cluster, const Fault& fault) {
 
 // One thing went wrong, while the engines ran: all who live name it, and soon.
 void check_single_fault(const Cluster& cluster, const Fault& fault) {
+  if (fault.what == What::kNoPlace && cluster.scenario().nodes > 1) {
+    check_same(cluster, fault);
+    const launch::Outcome& outcome = cluster.processes.front()->machine->outcome();
+    if (outcome.node != fmt::format("n{}", fault.node)) {
+      violated("all say {}, but the cause was {}", text_of(outcome), describe(fault));
+    }
+    return;
+  }
   const bool met = cluster.first_start >= 0 && cluster.trouble_at > cluster.first_start;
   if (!met) return;
   switch (fault.what) {
@@ -76,7 +90,7 @@ void check_single_fault(const Cluster& cluster, const Fault& fault) {
   check_same(cluster, fault);
   const double limit = cluster.trouble_at + longest_to_conclude(cluster.scenario(), fault);
   for (const auto& process : cluster.processes) {
-    if (!judged(*process) || process->hung_ever) continue;
+    if (!judged(*process) || process->hung_ever || still_looks(cluster, *process)) continue;
     const launch::Outcome& outcome = process->machine->outcome();
     if (outcome.staged) continue;  // it came after all was agreed
     if (process->concluded_at > limit) {
@@ -139,6 +153,10 @@ void check_conclusion(Cluster& cluster, const Process& process, const Engines& e
   if (process.machine->outcome().staged && !engines.all_done() && !garbage) {
     violated("n{} concludes that all is staged, and some engines have not ended well",
              process.node);
+  }
+  // The others may hear that all is agreed while their own report is on its way.
+  if (process.machine->outcome().staged && process.node == 0 && process.knows_trouble) {
+    violated("n0 concludes that all is staged, and knows that something is wrong");
   }
 }
 

@@ -10,9 +10,10 @@ namespace {
 
 using What = Fault::What;
 
-constexpr std::array<const char*, 25> kNames = {"kill",
+constexpr std::array<const char*, 26> kNames = {"kill",
                                                 "power off",
                                                 "hang",
+                                                "pause",
                                                 "cut",
                                                 "cut up",
                                                 "cut down",
@@ -50,6 +51,7 @@ Fault draw_fault(Random& random, const Scenario& scenario) {
                                           What::kKill,
                                           What::kPowerOff,
                                           What::kPowerOff,
+                                          What::kPause,
                                           What::kHang,
                                           What::kHang,
                                           What::kHang,
@@ -90,7 +92,8 @@ Fault draw_fault(Random& random, const Scenario& scenario) {
   fault.at = random.chance(0.3) ? random.real(0, 0.5) : random.real(0, whole);
   fault.run = static_cast<std::uint32_t>(random.below(scenario.setup.runs));
   fault.code = static_cast<int>(random.between(2, 8));
-  fault.at_end = random.chance(0.15);
+  const double when = random.fraction();
+  fault.when = when < 0.1 ? Fault::When::kMet : when < 0.25 ? Fault::When::kDone : Fault::When::kAt;
   switch (fault.what) {
     case What::kHang:
     case What::kCut:
@@ -98,6 +101,9 @@ Fault draw_fault(Random& random, const Scenario& scenario) {
     case What::kCutDown:
     case What::kPartition:
       if (random.chance(0.6)) fault.seconds = random.real(0.05, 3 * heartbeat);
+      break;
+    case What::kPause:
+      fault.seconds = random.real(0.05, 2 * heartbeat);
       break;
     case What::kLate:
     case What::kRestart:
@@ -120,7 +126,10 @@ std::string describe(const Fault& fault) {
   const auto number = static_cast<std::size_t>(fault.what);
   const char* name =
       number < kNames.size() ? kNames.at(number) : kMoreNames.at(number - kNames.size());
-  const std::string when = fault.at_end ? "at the end" : fmt::format("at {:.3f} s", fault.at);
+  const std::string when = fault.when == Fault::When::kMet ? "once they have met"
+                           : fault.when == Fault::When::kDone
+                               ? "at the end"
+                               : fmt::format("at {:.3f} s", fault.at);
   return fmt::format("{} n{} {} for {:.3f} s, run {}, code {}", name, fault.node, when,
                      fault.seconds, fault.run, fault.code);
 }
@@ -142,6 +151,12 @@ bool Scenario::is_short(double seconds) const {
   // Two seconds: to come and meet in what the rendezvous then has left.
   return seconds > 0 && seconds + 2 * period() + 4 * most_latency < setup.heartbeat_timeout_s &&
          seconds + 2 < setup.rendezvous_timeout_s;
+}
+
+bool Scenario::is_short_pause(double seconds) const {
+  const auto& engine = setup.engine;
+  return seconds + 2 <
+         std::min({setup.rendezvous_timeout_s, engine.start_timeout_s, engine.stall_timeout_s});
 }
 
 Scenario draw(Random& random, std::uint32_t nodes) {
@@ -168,6 +183,7 @@ Scenario draw(Random& random, std::uint32_t nodes) {
   scenario.work_s = random.real(0.05, 3);
   scenario.sub_fence = scenario.nodes > 1 && random.chance(0.3);
   scenario.modex = random.chance(0.3);
+  scenario.early_modex = random.chance(0.15);
   const double kind = random.fraction();
   const int faults = kind < 0.08 ? 0 : kind < 0.5 ? 1 : static_cast<int>(random.between(2, 4));
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(draw_fault(random, scenario));

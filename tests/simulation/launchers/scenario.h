@@ -17,6 +17,7 @@ struct Fault {
     kKill,       // the launcher is killed: its engine dies, its sockets close
     kPowerOff,   // the node is gone: no socket says so
     kHang,       // the launcher stops without dying, for `seconds` or (0) for ever
+    kPause,      // all launchers stop at once, for `seconds`: a cluster of virtual machines
     kCut,        // nothing passes between a child and its parent, both ways
     kCutUp,      // … from the child to its parent
     kCutDown,    // … from the parent to its child
@@ -49,7 +50,9 @@ struct Fault {
   double seconds = 0;
   std::uint32_t run = 0;
   int code = 0;
-  bool at_end = false;  // not at `at` but when the first engine has ended its last run
+  // kMet: when the first engine starts; kDone: when the first one has ended its last run.
+  enum class When { kAt, kMet, kDone };
+  When when = When::kAt;
 };
 
 std::string describe(const Fault& fault);
@@ -60,15 +63,17 @@ struct Scenario {
   launch::Coordinator::Setup setup;
   double least_latency = 0.0001;
   double most_latency = 0.001;
-  double work_s = 1;       // of an engine, without waiting for others
-  bool endless = false;    // engines work until they are stopped
-  bool sub_fence = false;  // a fence of some ranks only, too
-  bool modex = false;      // ranks ask each other
+  double work_s = 1;         // of an engine, without waiting for others
+  bool endless = false;      // engines work until they are stopped
+  bool sub_fence = false;    // a fence of some ranks only, too
+  bool modex = false;        // ranks ask each other
+  bool early_modex = false;  // … before the first fence, too
   std::vector<Fault> faults;
 
   double period() const;  // of heartbeats, as Membership has it
   std::uint32_t depth() const;
-  // One hang or cut of this length must not be noticed.
+  // One pause, or one hang or cut, of this length must not be noticed.
+  bool is_short_pause(double seconds) const;
   bool is_short(double seconds) const;
 };
 
