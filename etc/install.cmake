@@ -20,9 +20,9 @@ set(_plugin_dir ${CMAKE_INSTALL_LIBDIR}/stage-model/slurm-${SLURM_RELEASE})
 set(_data_dir ${CMAKE_INSTALL_DATADIR}/stage-model)
 install(TARGETS stage-engine stage-launch RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS spank_stage_model LIBRARY DESTINATION ${_plugin_dir})
-# Not into Slurm's own directory: a `Prolog=prolog.d/*` would run them at once.
-install(PROGRAMS etc/prolog.d/stage-model.sh DESTINATION ${_data_dir}/prolog.d)
-install(PROGRAMS etc/epilog.d/stage-model.sh DESTINATION ${_data_dir}/epilog.d)
+if(TARGET stage-hook)
+  install(TARGETS stage-hook RUNTIME DESTINATION ${_plugin_dir})  # it fits one release of Slurm, too
+endif()
 install(DIRECTORY examples DESTINATION ${_data_dir} USE_SOURCE_PERMISSIONS)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/base/text.h"
+#include "engine/base/variables.h"
 #include "engine/contract/model_url.h"
 #include "stage_model/stores.h"
 
@@ -11,6 +12,8 @@ namespace stage_model::spank {
 namespace {
 
 constexpr std::size_t kMaxValue = 32 << 10;
+// A variable of 128 KiB is too long for execve(), and sealing makes it a third longer.
+constexpr std::size_t kMaxPacked = 60 << 10;
 
 }  // namespace
 
@@ -42,6 +45,32 @@ Result<Credentials> gather_credentials(
     found.emplace_back(name, value);
   }
   return found;
+}
+
+// No value holds a control character, so a line end separates.
+Result<std::string> pack_credentials(const Credentials& credentials) {
+  std::string packed;
+  for (const auto& [name, value] : credentials) {
+    if (!packed.empty()) packed += '\n';
+    packed.append(name).append("=").append(value);
+  }
+  if (packed.size() <= kMaxPacked) return packed;
+  return fail(ExitCode::kUsage, "the variables of the credentials are more than 60 KiB together");
+}
+
+Result<Credentials> unpack_credentials(std::string_view packed,
+                                       const std::vector<std::string>& wanted) {
+  Variables variables;
+  while (!packed.empty()) {
+    const std::string_view item = packed.substr(0, packed.find('\n'));
+    packed.remove_prefix(std::min(packed.size(), item.size() + 1));
+    const std::size_t equals = std::min(item.find('='), item.size());
+    variables.emplace(item.substr(0, equals), item.substr(std::min(item.size(), equals + 1)));
+  }
+  return gather_credentials(wanted, [&](const std::string& name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
 }
 
 }  // namespace stage_model::spank

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,5 +24,12 @@ using Credentials = std::vector<std::pair<std::string, std::string>>;  // NAME, 
 Result<Credentials> gather_credentials(
     const std::vector<std::string>& names,
     const std::function<const char*(const std::string&)>& lookup);
+
+// As one text, for seal(). Errors: kUsage if it would be too long for an environment.
+Result<std::string> pack_credentials(const Credentials& credentials);
+
+// Back; only the wanted names are taken, whatever else the user put there, and checked again.
+Result<Credentials> unpack_credentials(std::string_view packed,
+                                       const std::vector<std::string>& wanted);
 
 }  // namespace stage_model::spank

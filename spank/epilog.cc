@@ -1,14 +1,12 @@
-#include "spank/epilog.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
 
 #include "engine/base/text.h"
+#include "spank/hooks.h"
 #include "spank/job.h"
 #include "spank/marker.h"
-#include "spank/prolog.h"
 #include "spank/remove_directory.h"
 #include "stage_model/record.h"
 
@@ -56,7 +54,7 @@ bool in_use(const std::string& state_dir, const std::string& directory) {
                      [&](const std::string& other) { return related(directory, other); });
 }
 
-void remove_staged(Slurm& slurm, const Config& config, const std::string& job,
+void remove_staged(SlurmNode& slurm, const Config& config, const std::string& job,
                    const Record& record) {
   const auto limit = slurm.epilog_timeout();
   const double seconds = limit ? std::min(kRemovalLimit, *limit / 2) : kRemovalLimit;
@@ -81,8 +79,8 @@ void remove_staged(Slurm& slurm, const Config& config, const std::string& job,
 
 }  // namespace
 
-void run_epilog(Slurm& slurm, const PluginArguments& arguments) {
-  if (!prolog_is_asked()) return;
+void run_epilog(SlurmNode& slurm, const PluginArguments& arguments) {
+  if (!job_asked()) return;
   const auto identity = job_identity();
   if (!identity) return slurm.error(identity.error().message);
   const std::string job = std::to_string(identity->id);

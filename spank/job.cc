@@ -24,6 +24,15 @@ std::optional<std::uint32_t> number(const std::string& text) {
   return value;
 }
 
+std::optional<uid_t> uid_of(const char* name) {
+  char buffer[16384];
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  ::getpwnam_r(name, &entry, buffer, sizeof buffer, &found);
+  if (found == nullptr) return std::nullopt;
+  return found->pw_uid;
+}
+
 }  // namespace
 
 Result<Job> job_identity() {
@@ -53,7 +62,7 @@ Result<Job> job_identity() {
   return job;
 }
 
-Status add_nodes(Slurm& slurm, std::uint32_t max_nodes, Job& job) {
+Status add_nodes(SlurmNode& slurm, std::uint32_t max_nodes, Job& job) {
   std::string list = environment("SLURM_JOB_NODELIST");  // since 23.02
   if (list.empty()) list = environment("SLURM_NODELIST");
   if (list.empty())
@@ -74,6 +83,9 @@ Status add_nodes(Slurm& slurm, std::uint32_t max_nodes, Job& job) {
 
 std::string user_directory(const Job& job) {
   const std::string_view user = job.user;
+  // What Slurm calls everybody whose uid it cannot resolve: each of them has a directory of his
+  // own.
+  if (user == "nobody" && uid_of("nobody") != job.uid) return std::to_string(job.uid);
   const bool plain = !user.empty() && user.size() <= 128 && user[0] != '.' && user[0] != '-' &&
                      std::all_of(user.begin(), user.end(), [](char c) {
                        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||

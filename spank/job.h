@@ -26,7 +26,7 @@ struct Job {
 Result<Job> job_identity();
 
 // Adds the nodes. Errors: kStopped.
-Status add_nodes(Slurm& slurm, std::uint32_t max_nodes, Job& job);
+Status add_nodes(SlurmNode& slurm, std::uint32_t max_nodes, Job& job);
 
 // The directory name that stands for the user: the login name, or the uid where that does not do.
 std::string user_directory(const Job& job);

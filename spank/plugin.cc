@@ -18,8 +18,7 @@ SPANK_PLUGIN(stage_model, 1)
 #include <cstdlib>
 #include <memory>
 
-#include "spank/epilog.h"
-#include "spank/prolog.h"
+#include "spank/hooks.h"
 #include "spank/site.h"
 #include "spank/slurm_calls.h"
 #include "spank/step.h"
@@ -154,7 +153,6 @@ int slurm_spank_task_init(spank_t handle, int, char**) {
 
 int slurm_spank_job_prolog(spank_t handle, int count, char** values) {
   return guarded([&] {
-    if (!prolog_is_asked()) return kFine;
     const PluginArguments arguments = parse_arguments(count, values);
     if (arguments.prolog) run_prolog(*slurm_calls(handle), arguments);
     return kFine;
@@ -163,7 +161,7 @@ int slurm_spank_job_prolog(spank_t handle, int count, char** values) {
 
 int slurm_spank_job_epilog(spank_t handle, int count, char** values) {
   return guarded([&] {
-    if (!prolog_is_asked()) return kFine;
+    if (!job_asked()) return kFine;
     const PluginArguments arguments = parse_arguments(count, values);
     if (arguments.prolog) run_epilog(*slurm_calls(handle), arguments);
     return kFine;

@@ -1,5 +1,3 @@
-#include "spank/prolog.h"
-
 #include <fcntl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -17,10 +15,11 @@
 #include "engine/base/text.h"
 #include "spank/credentials.h"
 #include "spank/destination.h"
+#include "spank/hooks.h"
 #include "spank/job.h"
 #include "spank/launcher.h"
 #include "spank/marker.h"
-#include "spank/names.h"
+#include "spank/seal.h"
 #include "stage_model/launch_order.h"
 #include "stage_model/record.h"
 #include "stage_model/request.h"
@@ -37,7 +36,7 @@ std::string prolog_variable(const std::string& name) {
 
 // Keeps the launcher's deadline, and the time it takes to end it, below slurmd's own limit: that
 // one would drain the node.
-double deadline(Slurm& slurm, const Config& config) {
+double deadline(SlurmNode& slurm, const Config& config) {
   const auto limit = slurm.prolog_timeout();
   if (!limit) return config.deadline_s;
   const double margin = 2 * config.kill_wait_s + 10;
@@ -81,7 +80,7 @@ std::string why_pending(const LauncherEnd& end, double deadline_s) {
   return "the launcher ended without an outcome (" + end.text + ")";
 }
 
-void log_tail(Slurm& slurm, const std::string& path) {
+void log_tail(SlurmNode& slurm, const std::string& path) {
   constexpr std::size_t kLines = 10;
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -95,7 +94,8 @@ void log_tail(Slurm& slurm, const std::string& path) {
 // One job's prolog on this node; each step of it leaves the record fit for a crash right after.
 class Prolog {
  public:
-  Prolog(Slurm& slurm, const PluginArguments& arguments) : slurm_(slurm), arguments_(arguments) {}
+  Prolog(SlurmNode& slurm, const PluginArguments& arguments)
+      : slurm_(slurm), arguments_(arguments) {}
 
   void run() {
     auto identity = job_identity();
@@ -133,11 +133,7 @@ class Prolog {
     if (Status status = add_nodes(slurm_, config_.max_nodes, job_); !status) return status;
     const auto plan = plan_destinations(*request, config_, user_directory(job_));
     if (!plan) return tl::unexpected<Error>(plan.error());
-    const auto credentials = gather_credentials(
-        credential_names(*request, config_.credentials),
-        [](const std::string& name) -> const char* {
-          return std::getenv((std::string(kPrologPrefix) + kCredentialPrefix + name).c_str());
-        });
+    const auto credentials = credentials_of(*request);
     if (!credentials) return tl::unexpected<Error>(credentials.error());
 
     // What will be there, before it is: an epilog of another job must know whose it is.
@@ -161,6 +157,14 @@ class Prolog {
     }
     order.deadline_s = deadline(slurm_, config_);
     return launch(order);
+  }
+
+  Result<Credentials> credentials_of(const JobRequest& request) {
+    const std::string sealed = prolog_variable(kCredentialsVariable);
+    if (sealed.empty()) return Credentials{};
+    const auto packed = unseal(sealed, job_.uid, config_.munge_socket);
+    if (!packed) return tl::unexpected<Error>(packed.error());
+    return unpack_credentials(*packed, credential_names(request, config_.credentials));
   }
 
   Status launch(const LaunchOrder& order) {
@@ -214,21 +218,36 @@ class Prolog {
     }
   }
 
-  Slurm& slurm_;
+  SlurmNode& slurm_;
   const PluginArguments& arguments_;
   Config config_;
   Job job_;
   Record record_;
 };
 
+// Job ids repeat (slurmctld's state was lost, or they came round): what an older job of this number
+// left here because its epilog never ran must not speak for this one.
+void drop_stale_mark(SlurmNode& slurm, const PluginArguments& arguments) {
+  const char* id = std::getenv("SLURM_JOB_ID");
+  const std::string job = id != nullptr ? id : "";
+  if (!valid_job(job) || look_for_mark(arguments.jobs_dir, job) != Mark::kThere) return;
+  const auto config = config_on_node(arguments);
+  const std::string state_dir = config ? config->state_dir : Config{}.state_dir;
+  if (const Status status = remove_record(state_dir, job); !status) {
+    slurm.error(status.error().message);
+  }
+  unmark_job(arguments.jobs_dir, job);
+}
+
 }  // namespace
 
-bool prolog_is_asked() {
+bool job_asked() {
   return std::getenv((std::string(kPrologPrefix) + kRequestVariable).c_str()) != nullptr;
 }
 
-void run_prolog(Slurm& slurm, const PluginArguments& arguments) {
-  if (prolog_is_asked()) Prolog(slurm, arguments).run();
+void run_prolog(SlurmNode& slurm, const PluginArguments& arguments) {
+  if (!job_asked()) return drop_stale_mark(slurm, arguments);
+  Prolog(slurm, arguments).run();
 }
 
 }  // namespace stage_model::spank

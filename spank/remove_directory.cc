@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -70,7 +71,7 @@ Status outcome(const RemovalRequest& request, int status) {
 
 Status remove_directory(const RemovalRequest& request) {
   const std::string name = last_part(request.path);
-  const std::string hidden = request.hidden_name + "-" + name;
+  const std::string hidden = (request.hidden_name + "-" + name).substr(0, NAME_MAX);
   const auto as_user = [&](const std::function<int()>& body) {
     return run_as(request.uid, request.gid, request.limit_s, body);
   };
@@ -82,7 +83,7 @@ Status remove_directory(const RemovalRequest& request) {
   if (!request.still_unused()) {
     // Someone who stages there anew finds the place taken or free; either is fine.
     status = as_user([&] { return rename_beside(request, hidden, name); });
-    if (status == kDone || status == kMissing) return {};
+    if (status != EEXIST) return outcome(request, status);  // whoever uses it may hold it open
   }
   return outcome(request, as_user([&] { return remove_beside(request, hidden); }));
 }

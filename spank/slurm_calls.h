@@ -1,5 +1,4 @@
-// The seam's only real implementation; the only file that includes Slurm's headers besides
-// plugin.cc.
+// The whole seam as a plugin has it.
 #pragma once
 
 #include <memory>

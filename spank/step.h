@@ -26,6 +26,9 @@ class Step {
   int verdict(Slurm& slurm) const;
 
  private:
+  struct Surroundings;
+  Surroundings look_around(Slurm& slurm) const;
+  void leave_alone(Slurm& slurm, const Surroundings& seen);
   void end_with(ExitCode code, const std::string& why);
   void act_on(Slurm& slurm, const Record& record);
 

@@ -1,6 +1,7 @@
 #include "spank/submit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <sstream>
@@ -10,7 +11,7 @@
 #include "engine/contract/azure_secret.h"
 #include "engine/contract/iso_time.h"
 #include "spank/credentials.h"
-#include "spank/names.h"
+#include "spank/seal.h"
 
 extern char** environ;
 
@@ -32,18 +33,27 @@ bool inside_allocation(Slurm& slurm) {
   return slurm.context() == Context::kLocal && std::getenv("SLURM_JOB_ID") != nullptr;
 }
 
-Status check_prolog_flags(Slurm& slurm) {
-  const auto flags = slurm.prolog_flags();
-  if (!flags) return {};  // slurmctld does not answer: the submission itself will say so
-  if (!flags->alloc || !flags->defer_batch) {
+Status check_prolog_settings(Slurm& slurm, const Site& site) {
+  const auto settings = slurm.prolog_settings();
+  if (!settings) return {};  // slurmctld does not answer: the submission itself will say so
+  if (!settings->alloc || !settings->defer_batch) {
     return fail(ExitCode::kUsage,
                 "this cluster cannot stage before the job starts: the admin must set "
                 "PrologFlags=Alloc,DeferBatch in slurm.conf");
   }
-  if (flags->serial) {
+  if (settings->serial) {
     return fail(ExitCode::kUsage,
                 "this cluster runs one prolog at a time on a node, so that two jobs could wait for "
                 "each other for ever: the admin must take Serial out of PrologFlags in slurm.conf");
+  }
+  const double needed = needed_slurm_limit(site.config);
+  if (site.known && settings->batch_start_timeout_s && *settings->batch_start_timeout_s < needed) {
+    return fail(
+        ExitCode::kUsage,
+        "this cluster would requeue a job whose model takes long to stage: the admin must set "
+        "BatchStartTimeout=" +
+            std::to_string(std::lround(needed)) +
+            " or more in slurm.conf, or a lower limits.deadline_s in stage_model.toml");
   }
   return {};
 }
@@ -102,6 +112,7 @@ void forget_parent_job(Slurm& slurm) {
   unset_matching("_SPANK_OPTION_stage_model_");
   if (slurm.context() != Context::kAllocator) return;
   unset_matching(std::string(kStepPrefix) + kRequestVariable);
+  unset_matching(std::string(kStepPrefix) + kCredentialsVariable);
 }
 
 const char* flag_name(Flag flag) {
@@ -172,7 +183,10 @@ Status Submit::finish(Slurm& slurm) {
   if (request_.models.empty()) {
     const bool alone =
         !request_.dest.empty() || !request_.include.empty() || !request_.exclude.empty();
-    if (!alone) return {};
+    if (!alone) {
+      forget_component(slurm);
+      return {};
+    }
     return fail(ExitCode::kUsage,
                 std::string(!request_.dest.empty()      ? flag_name(Flag::kDest)
                             : !request_.include.empty() ? flag_name(Flag::kInclude)
@@ -186,19 +200,44 @@ Status Submit::finish(Slurm& slurm) {
       return prefixed(std::string("$") + kDestDefault, status);
     }
   }
-  if (Status status = check_prolog_flags(slurm); !status) return status;
+  if (Status status = check_prolog_settings(slurm, **site); !status) return status;
 
   const auto credentials = gather_credentials(
       credential_names(request_, (*site)->config.credentials),
       [](const std::string& name) -> const char* { return std::getenv(name.c_str()); });
   if (!credentials) return tl::unexpected<Error>(credentials.error());
   if (Status status = check_signatures(request_, *credentials); !status) return status;
-  bool handed_over = slurm.control_setenv(kRequestVariable, encode_request(request_));
-  for (const auto& [name, value] : *credentials) {
-    handed_over = handed_over && slurm.control_setenv(kCredentialPrefix + name, value);
+  const auto packed = pack_credentials(*credentials);
+  if (!packed) return tl::unexpected<Error>(packed.error());
+  return hand_over(slurm, *packed, (*site)->config.munge_socket);
+}
+
+Status Submit::hand_over(Slurm& slurm, const std::string& credentials, const std::string& socket) {
+  asked_before_ = true;
+  forget_component(slurm);
+  bool taken = slurm.control_setenv(kRequestVariable, encode_request(request_));
+  if (!credentials.empty()) {
+    taken = taken && slurm.control_setenv(kCredentialsVariable, seal(credentials, socket));
   }
-  if (!handed_over) return fail(ExitCode::kUsage, "Slurm did not take the request along");
+  if (!taken) return fail(ExitCode::kUsage, "Slurm did not take the request along");
+  ::setenv(kDirectoryVariable, kNoDirectory, 1);
+  for (const ModelRequest& model : request_.models) {
+    if (model.name.empty()) continue;
+    ::setenv((std::string(kDirectoryVariable) + "_" + model.name).c_str(), kNoDirectory, 1);
+  }
+  request_ = {};  // the next component of a heterogeneous job asks for its own
   return {};
+}
+
+// Slurm keeps control variables, and the options themselves, from one component to the next: from
+// the environment it would read them as if they had been typed again.
+void Submit::forget_component(Slurm& slurm) {
+  if (!asked_before_) return;
+  slurm.control_unsetenv(kRequestVariable);
+  slurm.control_unsetenv(kCredentialsVariable);
+  for (const char* option : {"stage_model", "stage_dest", "stage_include", "stage_exclude"}) {
+    slurm.control_unsetenv(std::string("_SLURM_SPANK_OPTION_stage_model_") + option);
+  }
 }
 
 }  // namespace stage_model::spank

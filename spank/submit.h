@@ -29,15 +29,19 @@ class Submit {
   Status flag(Slurm& slurm, Flag flag, const char* value);
 
   // After the last flag: environment defaults, what only the whole can show, and the hand-over.
-  // Does nothing at all where no model was asked for.
+  // Does nothing at all where no model was asked for. Of a heterogeneous job once per component,
+  // after its own flags: each has its own models, or none.
   Status finish(Slurm& slurm);
 
  private:
   Result<const Site*> site();
+  Status hand_over(Slurm& slurm, const std::string& credentials, const std::string& socket);
+  void forget_component(Slurm& slurm);
 
   PluginArguments arguments_;
   std::optional<Site> site_;
   JobRequest request_;
+  bool asked_before_ = false;  // an earlier component had a model
 };
 
 }  // namespace stage_model::spank

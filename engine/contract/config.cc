@@ -179,6 +179,11 @@ Result<Config> load_config(const std::string& path) {
   return parse_config(file->text, path);
 }
 
+double needed_slurm_limit(const Config& config) {
+  constexpr double kMargin = 30;
+  return config.deadline_s + kMargin;
+}
+
 std::string default_config_path() {
   constexpr char kName[] = "stage_model.toml";
   if (const char* slurm_conf = std::getenv("SLURM_CONF"); slurm_conf != nullptr) {

@@ -13,8 +13,8 @@ constexpr std::size_t kMaxText = 64 << 10;
 constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kMaxFilters = 64;
 constexpr std::size_t kMaxFilter = 1024;
-constexpr std::size_t kMaxDest = 3000;  // leaves room for the model's own names below it
-constexpr std::string_view kVersion = "1";
+constexpr std::size_t kMaxDest = 3000;      // leaves room for the model's own names below it
+constexpr std::string_view kVersion = "2";  // 1: credentials as variables of their own
 
 Status wrong(const std::string& why) { return fail(ExitCode::kUsage, why); }
 

@@ -85,17 +85,35 @@ void check_flags(const std::string& flags, std::vector<Finding>* findings) {
 void check_limit(const std::map<std::string, std::string>& settings, const std::string& name,
                  const Config& config, std::vector<Finding>* findings) {
   if (settings.count(name) == 0) return;
-  constexpr double kMargin = 30;
   const double limit = seconds_of(settings, name);
   if (limit == 0) {
     findings->push_back({Grade::kOk, name, "no limit"});
-  } else if (limit < config.deadline_s + kMargin) {
+  } else if (limit < needed_slurm_limit(config)) {
     findings->push_back(
         {Grade::kFail, name,
          fmt::format("{:g} s, and a staging may take {:g} s: Slurm would kill it and "
                      "drain the node; set {} to {:g} or more, or lower [limits] "
                      "deadline_s in stage_model.toml",
-                     limit, config.deadline_s, name, config.deadline_s + kMargin)});
+                     limit, config.deadline_s, name, needed_slurm_limit(config))});
+  } else {
+    findings->push_back({Grade::kOk, name, fmt::format("{:g} s", limit)});
+  }
+}
+
+// slurmctld requeues a batch job whose node registers after so long and does not run it yet.
+void check_batch_start(const std::map<std::string, std::string>& settings, const Config& config,
+                       std::vector<Finding>* findings) {
+  const std::string name = "BatchStartTimeout";
+  if (settings.count(name) == 0) return;
+  const double limit = seconds_of(settings, name);
+  const double needed = needed_slurm_limit(config);
+  if (limit < needed) {
+    findings->push_back(
+        {Grade::kFail, name,
+         fmt::format("{:g} s, and a staging may take {:g} s: a job that waits for one "
+                     "would be requeued, so the plugin refuses it at submit; set {} to "
+                     "{:g} or more, or lower [limits] deadline_s in stage_model.toml",
+                     limit, config.deadline_s, name, needed)});
   } else {
     findings->push_back({Grade::kOk, name, fmt::format("{:g} s", limit)});
   }
@@ -127,10 +145,9 @@ std::vector<Finding> check_slurm(const std::string& text, const Config& config) 
   check_flags(settings.at("PrologFlags"), &findings);
   check_limit(settings, "PrologEpilogTimeout", config, &findings);
   check_limit(settings, "PrologTimeout", config, &findings);
-  constexpr double kWanted = 60;
-  check_timer(settings, "BatchStartTimeout", kWanted, "a long prolog delays the batch step",
-              &findings);
-  check_timer(settings, "MessageTimeout", kWanted / 2, "nodes with long prologs answer late",
+  check_batch_start(settings, config, &findings);
+  constexpr double kWanted = 30;
+  check_timer(settings, "MessageTimeout", kWanted, "nodes with long prologs answer late",
               &findings);
   return findings;
 }

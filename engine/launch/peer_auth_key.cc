@@ -53,7 +53,9 @@ Result<std::unique_ptr<Authenticator>> make_key_authenticator(const std::string&
   if (length < 0) return fail(ExitCode::kUsage, fmt::format("key file {}: not readable", path));
   key.resize(static_cast<std::size_t>(length));
   const bool own = info.st_uid == 0 || info.st_uid == geteuid();
-  if (!own || (info.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) != 0) {
+  // Kubernetes gives a secret to a user by the pod's group; root reads it without one.
+  const bool by_group = geteuid() != 0 && info.st_uid == 0;
+  if (!own || (info.st_mode & (S_IWGRP | S_IXGRP | S_IRWXO | (by_group ? 0 : S_IRGRP))) != 0) {
     return fail(ExitCode::kUsage,
                 fmt::format("key file {}: others can read or change it; make it root's (or your "
                             "own) and chmod 600 it",

@@ -56,6 +56,11 @@ struct Config {
   std::string munge_socket;  // empty: libmunge's default
 };
 
+// What Slurm's own limits on a prolog (PrologTimeout, PrologEpilogTimeout) and on a batch script that
+// waits for one (BatchStartTimeout) must allow at least, in seconds: the staging's deadline, and the
+// time to end it and say why.
+double needed_slurm_limit(const Config& config);
+
 // Reads and checks the file. The file must belong to root (or the caller) and not be writable by
 // group or others. Errors: kUsage; the message names file, line and key. Thread-safe.
 Result<Config> load_config(const std::string& path);

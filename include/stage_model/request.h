@@ -11,6 +11,24 @@
 
 namespace stage_model {
 
+// Job control variables that carry it. Set by this name at submit; Slurm shows them as SPANK_<name> to
+// prolog and epilog and as SLURM_SPANK_<name> to steps.
+inline constexpr char kRequestVariable[] = "STAGE_MODEL_REQUEST";
+inline constexpr char kCredentialsVariable[] = "STAGE_MODEL_CREDENTIALS";  // sealed, see spank/seal.h
+inline constexpr char kPrologPrefix[] = "SPANK_";
+inline constexpr char kStepPrefix[] = "SLURM_SPANK_";
+
+// What a step finds in its environment: the first model, and each by its NAME.
+inline constexpr char kDirectoryVariable[] = "STAGE_MODEL_DIR";
+// Its value from submit on, until a node's plugin puts the real one in its place: a node that does not
+// know the plugin would run the job with an empty variable, and without a word.
+inline constexpr char kNoDirectory[] =
+    "/nonexistent/the-stage-model-plugin-is-not-in-the-plugstack.conf-of-this-node";
+
+// Environment defaults, read at submit only.
+inline constexpr char kModelDefault[] = "STAGE_MODEL";
+inline constexpr char kDestDefault[] = "STAGE_DEST";
+
 struct ModelRequest {
   std::string name;  // "" or [A-Z][A-Z0-9_]*
   std::string url;

@@ -64,8 +64,8 @@ TEST_F(KeyTest, AnotherKeyIsRefused) {
 }
 
 TEST_F(KeyTest, FilesThatProtectNothingAreRefused) {
-  EXPECT_TRUE(make_key_authenticator(key("0123456789abcdef", 0440)));
-  for (const mode_t mode : {0644, 0620, 0602}) {
+  EXPECT_TRUE(make_key_authenticator(key("0123456789abcdef", 0400)));
+  for (const mode_t mode : {0644, 0640, 0440, 0620, 0602}) {
     EXPECT_FALSE(make_key_authenticator(key("0123456789abcdef", mode))) << std::oct << mode;
   }
   EXPECT_FALSE(make_key_authenticator(key("short")));

@@ -33,6 +33,18 @@ TEST(Credentials, GathersWhatIsSet) {
   EXPECT_THAT(*gather_credentials({"A", "B", "C"}, lookup), ElementsAre(Pair("A", "x=y")));
 }
 
+TEST(Credentials, SurviveTheWay) {
+  const Credentials all = {{"A", "x=y;\"'\\"}, {"B", "caf\xc3\xa9"}};
+  const auto packed = pack_credentials(all);
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(*unpack_credentials(*packed, {"A", "B", "C"}), all);
+  EXPECT_THAT(*unpack_credentials(*packed, {"B"}), ElementsAre(all[1]));
+  EXPECT_THAT(*unpack_credentials("", {"A"}), ElementsAre());
+  EXPECT_THAT(*unpack_credentials("A\n=\nB=", {"A", "B", ""}), ElementsAre());
+  EXPECT_FALSE(unpack_credentials("A=\x01", {"A"}));
+  EXPECT_FALSE(pack_credentials({{"A", std::string(30000, 'x')}, {"B", std::string(32000, 'x')}}));
+}
+
 TEST(Credentials, ImpossibleValuesAreNamedNotShown) {
   for (const std::string& value :
        {std::string("SECRET\nx"), std::string("SECRET\xff"), "SECRET" + std::string(40000, 'x')}) {

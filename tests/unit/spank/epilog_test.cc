@@ -1,8 +1,7 @@
-#include "spank/epilog.h"
-
 #include <gmock/gmock.h>
 
 #include "fake_slurm.h"
+#include "spank/hooks.h"
 #include "spank/marker.h"
 
 namespace stage_model::spank {
@@ -15,7 +14,7 @@ class EpilogTest : public NodeTest {
   void SetUp() override {
     NodeTest::SetUp();
     set_job_environment();
-    setenv("SPANK_STAGE_MODEL_REQUEST", "1;m=,az://acct/cont/m", 1);
+    setenv("SPANK_STAGE_MODEL_REQUEST", "2;m=,az://acct/cont/m", 1);
     configure("policy.keep = \"job\"\n");
     model = root + "/alice/m";
     std::filesystem::create_directories(model + "/sub");

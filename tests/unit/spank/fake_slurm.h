@@ -24,11 +24,12 @@ class FakeSlurm : public Slurm {
   Context where = Context::kAllocator;
   std::map<std::string, std::string> control;
   bool takes_control = true;
-  std::optional<PrologFlags> flags = PrologFlags{true, true, false};
-  int flag_questions = 0;
+  std::optional<PrologSettings> settings = PrologSettings{true, true, false, 1830};
+  int settings_questions = 0;
   std::optional<std::uint32_t> id = 7;
   std::optional<uid_t> uid = ::geteuid();
   std::optional<int> task = 0;
+  bool batch_script = false;
   std::map<std::string, std::string> environment;
   std::optional<double> timeout;
   JobLife life = JobLife::kRuns;
@@ -39,13 +40,15 @@ class FakeSlurm : public Slurm {
     control[name] = value;
     return takes_control;
   }
-  std::optional<PrologFlags> prolog_flags() override {
-    ++flag_questions;
-    return flags;
+  void control_unsetenv(const std::string& name) override { control.erase(name); }
+  std::optional<PrologSettings> prolog_settings() override {
+    ++settings_questions;
+    return settings;
   }
   std::optional<std::uint32_t> job_id() override { return id; }
   std::optional<uid_t> job_uid() override { return uid; }
   std::optional<int> local_task() override { return task; }
+  bool is_batch_script() override { return batch_script; }
   std::vector<std::string> job_environment() override {
     std::vector<std::string> out;
     for (const auto& [name, value] : environment) {
@@ -71,7 +74,6 @@ class FakeSlurm : public Slurm {
     drained.push_back(node + " " + why);
   }
   void error(const std::string& message) override { errors.push_back(message); }
-  void info(const std::string&) override {}
   void tell_user(const std::string& message) override { told.push_back(message); }
 };
 
@@ -92,7 +94,7 @@ class NodeTest : public ::testing::Test {
          {"SLURM_JOB_ID", "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_JOB_USER", "SLURM_NODELIST",
           "SLURM_JOB_NODELIST", "SLURMD_NODENAME", "STAGE_MODEL", "STAGE_DEST",
           "SPANK_STAGE_MODEL_REQUEST", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
-          "AZURE_STORAGE_ACCOUNT", "SPANK_STAGE_MODEL_CRED_AZURE_STORAGE_KEY"}) {
+          "AZURE_STORAGE_ACCOUNT", "SPANK_STAGE_MODEL_CREDENTIALS", "STAGE_MODEL_DIR"}) {
       unsetenv(name);
     }
   }

@@ -46,6 +46,10 @@ spank_err_t spank_job_control_setenv(spank_t, const char* name, const char* valu
   fake.control[name] = value;
   return static_cast<spank_err_t>(ESPANK_SUCCESS);
 }
+spank_err_t spank_job_control_unsetenv(spank_t, const char* name) {
+  fake.control.erase(name);
+  return static_cast<spank_err_t>(ESPANK_SUCCESS);
+}
 spank_err_t spank_get_item(spank_t, spank_item_t, ...) {
   return static_cast<spank_err_t>(ESPANK_BAD_ARG);
 }
@@ -144,7 +148,7 @@ TEST_F(PluginTest, SubmitHandsOver) {
   EXPECT_EQ(give("stage-model", "az://acct/cont/m"), 0);
   EXPECT_EQ(give("stage-model", "L=az://acct/cont/l"), 0);
   EXPECT_EQ(hook("init_post_opt"), 0);
-  EXPECT_EQ(fake.control["STAGE_MODEL_REQUEST"], "1;m=,az://acct/cont/m;m=L,az://acct/cont/l");
+  EXPECT_EQ(fake.control["STAGE_MODEL_REQUEST"], "2;m=,az://acct/cont/m;m=L,az://acct/cont/l");
 }
 
 // From a callback's error Slurm would make "Invalid --stage-model argument: VALUE", signature and

@@ -1,9 +1,9 @@
-#include "spank/prolog.h"
-
 #include <gmock/gmock.h>
 
 #include "fake_slurm.h"
+#include "spank/hooks.h"
 #include "spank/marker.h"
+#include "spank/seal.h"
 #include "stage_model/launch_order.h"
 
 namespace stage_model::spank {
@@ -20,7 +20,7 @@ class PrologTest : public NodeTest {
   void SetUp() override {
     NodeTest::SetUp();
     set_job_environment();
-    ask("1;m=,az://acct/cont/m");
+    ask("2;m=,az://acct/cont/m");
   }
   static void ask(const std::string& text) { setenv("SPANK_STAGE_MODEL_REQUEST", text.c_str(), 1); }
   void launcher(const std::string& body) {
@@ -53,13 +53,34 @@ TEST_F(PrologTest, JobWithoutTheFlagLeavesNoTrace) {
   EXPECT_THAT(slurm.errors, IsEmpty());
 }
 
+// slurmctld's job ids came round, and no epilog cleaned up after the older job.
+TEST_F(PrologTest, JobWithoutTheFlagDropsWhatAnOlderOneLeft) {
+  unsetenv("SPANK_STAGE_MODEL_REQUEST");
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "7"));
+  ASSERT_TRUE(mark_job(arguments.jobs_dir, "8"));
+  ASSERT_TRUE(write_record(state, "7", Record{}));
+  run_prolog(slurm, arguments);
+  EXPECT_EQ(look_for_mark(arguments.jobs_dir, "7"), Mark::kNone);
+  EXPECT_FALSE(std::filesystem::exists(state + "/7"));
+  EXPECT_EQ(look_for_mark(arguments.jobs_dir, "8"), Mark::kThere);
+  EXPECT_THAT(slurm.errors, IsEmpty());
+}
+
+TEST_F(PrologTest, DamagedCredentialsFailTheJob) {
+  launcher("outcome staged 0 ''");
+  for (const char* text : {"k", "plain:4", "plain:4x", "munge:", "munge:MUNGE:x:"}) {
+    setenv("SPANK_STAGE_MODEL_CREDENTIALS", text, 1);
+    EXPECT_EQ(run().state, RecordState::kFailed) << text;
+    EXPECT_FALSE(std::filesystem::exists(base + "/order.seen")) << text;
+  }
+}
+
 TEST_F(PrologTest, LauncherGetsItsOrderAndStages) {
-  setenv("SPANK_STAGE_MODEL_CRED_AZURE_STORAGE_KEY", "k\"\\=", 1);
-  setenv("SPANK_STAGE_MODEL_CRED_LD_PRELOAD", "/evil.so", 1);
-  ask("1;m=,az://acct/cont/m;m=L,az://acct/cont/l;i=*.json");
+  setenv("SPANK_STAGE_MODEL_CREDENTIALS",
+         seal("AZURE_STORAGE_KEY=k\"\\=\nLD_PRELOAD=/evil.so", base + "/no-munge").c_str(), 1);
+  ask("2;m=,az://acct/cont/m;m=L,az://acct/cont/l;i=*.json");
   launcher("outcome staged 0 ''");
   const Record record = run();
-  unsetenv("SPANK_STAGE_MODEL_CRED_LD_PRELOAD");
   EXPECT_EQ(record.state, RecordState::kStaged);
   EXPECT_EQ(record.user, "alice");
   EXPECT_EQ(record.root, root);
@@ -147,8 +168,8 @@ TEST_F(PrologTest, CancelReachesTheLauncherFromIndexZero) {
 
 TEST_F(PrologTest, HostileRequestFailsTheJobAlone) {
   launcher("outcome staged 0 ''");
-  for (const char* text : {"", "1", "1;m=,az://acct/cont;d=/etc/x", "9;x",
-                           "1;m=,az://acct/cont%0Ax", "1;m=,az://acct/cont;d=/nvme/%2E%2E/x"}) {
+  for (const char* text : {"", "1", "2;m=,az://acct/cont;d=/etc/x", "9;x",
+                           "2;m=,az://acct/cont%0Ax", "2;m=,az://acct/cont;d=/nvme/%2E%2E/x"}) {
     ask(text);
     const Record record = run();
     EXPECT_EQ(record.state, RecordState::kFailed) << text;

@@ -81,7 +81,7 @@ TEST_F(StepTest, FailedNeverEndsWithZero) {
 TEST_F(StepTest, ForeignAndDamagedRecordsFailClosed) {
   record.uid = ::geteuid() + 1;
   save();
-  EXPECT_NE(run(), 0);
+  EXPECT_NE(run(true), 0);
   record.uid = ::geteuid();
   record.models.clear();
   save();
@@ -94,7 +94,7 @@ TEST_F(StepTest, AskedButNothingStagedNamesTheSetting) {
   EXPECT_EQ(run(true), 2);
   EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("PrologFlags=Alloc,DeferBatch")));
   slurm.told.clear();
-  slurm.environment["SLURM_SPANK_STAGE_MODEL_REQUEST"] = "1;m=,az://acct/cont";
+  slurm.environment["SLURM_SPANK_STAGE_MODEL_REQUEST"] = "2;m=,az://acct/cont";
   EXPECT_EQ(run(false), 2);
 }
 
@@ -156,10 +156,46 @@ TEST_F(StepTest, WhereMarksCannotBeReadARecordTells) {
   EXPECT_NE(run(), 0);
 }
 
+// The record of an older job of this number, of another user's, where no prolog has run since.
+TEST_F(StepTest, AJobWithoutTheFlagIsNeverOurs) {
+  record.uid = ::geteuid() + 1;
+  save();
+  EXPECT_EQ(run(), 0);
+  EXPECT_THAT(slurm.told, IsEmpty());
+  EXPECT_THAT(slurm.environment, IsEmpty());
+  EXPECT_NE(run(true), 0);
+}
+
+TEST_F(StepTest, ADefaultThatNobodyReadIsSaid) {
+  slurm.environment["STAGE_MODEL"] = "az://acct/cont";
+  EXPECT_EQ(run(), 0);  // a step of a job, whose user may set what he likes
+  slurm.batch_script = true;
+  EXPECT_EQ(run(), 2);
+  EXPECT_THAT(slurm.told, ElementsAre(HasSubstr("slurmrestd")));
+  slurm.told.clear();
+  slurm.environment["STAGE_MODEL"] = "";
+  EXPECT_EQ(run(), 0);
+  slurm.environment["STAGE_MODEL"] = "az://acct/cont";
+  save();  // it was read at submit
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(slurm.environment["STAGE_MODEL_DIR"], "/nvme/a");
+}
+
+TEST_F(StepTest, AComponentGetsItsOwnModelOrNone) {
+  slurm.environment["SLURM_HET_SIZE"] = "2";
+  slurm.environment["SLURM_SPANK_STAGE_MODEL_REQUEST"] = "2;m=,az://acct/cont";  // another's
+  slurm.environment["STAGE_MODEL_DIR"] = "/nvme/other";
+  slurm.environment["STAGE_MODEL_DIR_X"] = "/nvme/other";
+  EXPECT_EQ(run(true), 0);
+  EXPECT_THAT(slurm.environment, Not(Contains(Key(HasSubstr("MODEL_DIR")))));
+  save();
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(slurm.environment["STAGE_MODEL_DIR"], "/nvme/a");
+}
+
 TEST_F(StepTest, SecretsLeaveTheEnvironment) {
   save();
-  slurm.environment["SLURM_SPANK_STAGE_MODEL_CRED_AZURE_STORAGE_KEY"] = "k";
-  slurm.environment["SLURM_SPANK_STAGE_MODEL_CRED_ANY"] = "a=b";
+  slurm.environment["SLURM_SPANK_STAGE_MODEL_CREDENTIALS"] = "munge:k";
   slurm.environment["AZURE_STORAGE_KEY"] = "the user's own";
   EXPECT_EQ(run(), 0);
   EXPECT_THAT(slurm.environment, Not(Contains(Key(HasSubstr("CRED")))));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_slurm.h"
+#include "spank/seal.h"
 
 namespace stage_model::spank {
 namespace {
@@ -32,8 +33,10 @@ TEST_F(SubmitTest, HandsOverRequestAndCredentials) {
   EXPECT_EQ(flag(submit, Flag::kExclude, "x"), "");
   EXPECT_EQ(finish(submit), "");
   EXPECT_EQ(slurm.control["STAGE_MODEL_REQUEST"],
-            "1;m=,az://acct/cont/m/;m=L,az://acct/cont/l;d=" + root + "/a;i=*.json;x=x");
-  EXPECT_EQ(slurm.control["STAGE_MODEL_CRED_AZURE_STORAGE_KEY"], "k=");
+            "2;m=,az://acct/cont/m/;m=L,az://acct/cont/l;d=" + root + "/a;i=*.json;x=x");
+  const auto opened = unseal(slurm.control["STAGE_MODEL_CREDENTIALS"], ::geteuid(), "");
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(*opened, "AZURE_STORAGE_KEY=k=");
   EXPECT_EQ(slurm.control.size(), 2u);
 }
 
@@ -78,7 +81,7 @@ TEST_F(SubmitTest, JobWithoutAModelCostsNothing) {
   Submit submit(arguments);
   EXPECT_EQ(finish(submit), "");
   EXPECT_TRUE(slurm.control.empty());
-  EXPECT_EQ(slurm.flag_questions, 0);
+  EXPECT_EQ(slurm.settings_questions, 0);
 }
 
 TEST_F(SubmitTest, EnvironmentDefaultsCountAtSubmit) {
@@ -87,7 +90,7 @@ TEST_F(SubmitTest, EnvironmentDefaultsCountAtSubmit) {
   Submit submit(arguments);
   EXPECT_EQ(finish(submit), "");
   EXPECT_EQ(slurm.control["STAGE_MODEL_REQUEST"],
-            "1;m=,az://acct/cont/m;m=L,az://acct/cont/l;d=" + root + "/d");
+            "2;m=,az://acct/cont/m;m=L,az://acct/cont/l;d=" + root + "/d");
 }
 
 TEST_F(SubmitTest, FlagsReplaceTheDefaults) {
@@ -129,7 +132,7 @@ TEST_F(SubmitTest, ParentsFlagsAreForgotten) {
   const char* option = "SLURM_SPANK__SLURM_SPANK_OPTION_stage_model_stage_model";
   const char* request = "SLURM_SPANK_STAGE_MODEL_REQUEST";
   setenv(option, "az://acct/cont/m", 1);
-  setenv(request, "1;m=,az://acct/cont/m", 1);
+  setenv(request, "2;m=,az://acct/cont/m", 1);
   forget_parent_job(slurm);  // not inside a job: somebody set it on purpose
   EXPECT_NE(getenv(option), nullptr);
   setenv("SLURM_JOB_ID", "7", 1);
@@ -155,14 +158,22 @@ TEST_F(SubmitTest, ErrorsNameTheFlag) {
 }
 
 TEST_F(SubmitTest, SiteThatCannotStageIsNamed) {
-  slurm.flags = PrologFlags{true, false, false};
+  slurm.settings = PrologSettings{true, false, false, 1830};
   Submit submit(arguments);
   EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/m"), "");
   EXPECT_THAT(finish(submit), HasSubstr("PrologFlags=Alloc,DeferBatch"));
-  slurm.flags = PrologFlags{true, true, true};
+  slurm.settings = PrologSettings{true, true, true, 1830};
   EXPECT_THAT(finish(submit), HasSubstr("Serial"));
   EXPECT_TRUE(slurm.control.empty());
-  slurm.flags.reset();  // slurmctld does not answer: not our error
+  slurm.settings = PrologSettings{true, true, false, 1829};
+  EXPECT_THAT(finish(submit), HasSubstr("BatchStartTimeout=1830 or more"));
+  configure("limits.deadline_s = 60\n");
+  slurm.settings->batch_start_timeout_s = 90;
+  Submit quick(arguments);
+  EXPECT_EQ(flag(quick, Flag::kModel, "az://acct/cont/m"), "");
+  EXPECT_EQ(finish(quick), "");
+  slurm.control.clear();
+  slurm.settings.reset();  // slurmctld does not answer: not our error
   EXPECT_EQ(finish(submit), "");
 }
 
@@ -175,6 +186,37 @@ TEST_F(SubmitTest, BrokenConfigurationIsSaidMissingOneIsNot) {
   EXPECT_EQ(flag(missing, Flag::kModel, "az://acct/cont/m"), "");
   EXPECT_EQ(flag(missing, Flag::kDest, "/anywhere/x"), "");
   EXPECT_EQ(finish(missing), "");
+}
+
+// The plugin is called once per component, in one process; Slurm hands control variables on.
+TEST_F(SubmitTest, EachComponentOfAHeterogeneousJobAsksForItsOwn) {
+  Submit submit(arguments);
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/a"), "");
+  EXPECT_EQ(flag(submit, Flag::kInclude, "*.json"), "");
+  EXPECT_EQ(finish(submit), "");
+  EXPECT_EQ(slurm.control["STAGE_MODEL_REQUEST"], "2;m=,az://acct/cont/a;i=*.json");
+  // Slurm puts the options themselves there, too, before it calls us.
+  slurm.control["_SLURM_SPANK_OPTION_stage_model_stage_model"] = "az://acct/cont/a";
+  EXPECT_EQ(flag(submit, Flag::kModel, "az://acct/cont/b"), "");  // no second model without a name
+  EXPECT_EQ(finish(submit), "");
+  EXPECT_EQ(slurm.control["STAGE_MODEL_REQUEST"], "2;m=,az://acct/cont/b");
+  EXPECT_EQ(finish(submit), "");  // and one without a model
+  EXPECT_TRUE(slurm.control.empty());
+}
+
+// What runs on a node that does not know the plugin must not see an empty variable.
+TEST_F(SubmitTest, UntilANodeKnowsBetterTheDirectoryPointsAtNothing) {
+  Submit submit(arguments);
+  EXPECT_EQ(finish(submit), "");
+  EXPECT_EQ(getenv("STAGE_MODEL_DIR"), nullptr);
+  EXPECT_EQ(flag(submit, Flag::kModel, "L=az://acct/cont/a"), "");
+  EXPECT_EQ(finish(submit), "");
+  for (const char* name : {"STAGE_MODEL_DIR", "STAGE_MODEL_DIR_L"}) {
+    ASSERT_NE(getenv(name), nullptr) << name;
+    EXPECT_THAT(getenv(name), HasSubstr("not-in-the-plugstack.conf"));
+    EXPECT_FALSE(std::filesystem::exists(getenv(name)));
+    unsetenv(name);
+  }
 }
 
 TEST_F(SubmitTest, SlurmsRefusalIsSaid) {

@@ -1,4 +1,4 @@
-#include "spank/prolog_timeout.h"
+#include "spank/slurm_conf.h"
 
 #include <gtest/gtest.h>
 
