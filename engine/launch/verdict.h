@@ -16,9 +16,9 @@ enum class Weight : std::uint32_t {
   kEngineFabric = 20,  // an engine's own reason, when it is one that a dying peer gives it too
   kExit = 22,          // an engine ended with a status and no reason
   kNoFinalize = 24,    // … or with status 0 before its work was done
-  kLost = 30,          // a launcher or its node is gone
   kSignal = 35,        // an engine was killed
   kStalled = 40,       // an engine said nothing, or did not start
+  kLost = 42,          // a launcher or its node is gone: what waits for it stalls
   kDeadline = 45,
   kMissing = 50,  // a node never came
   kLocal = 60,    // this launcher could not do its part (directory, PMIx, exec)

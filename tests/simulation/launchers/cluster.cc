@@ -51,6 +51,8 @@ Ran Cluster::run() {
     trace("planned: {}", describe(fault));
     const bool harmless =
         fault.what == What::kStrangers || fault.what == What::kTwice ||
+        (fault.what == What::kNoUser && fault.seconds > 0 &&
+         fault.seconds + 2 < scenario_.setup.engine.start_timeout_s) ||
         (fault.what == What::kPause && scenario_.faults.size() == 1 &&
          scenario_.is_short_pause(fault.seconds)) ||
         ((fault.what == What::kHang || fault.what == What::kCut || fault.what == What::kCutUp ||
@@ -84,10 +86,10 @@ Ran Cluster::run() {
 
 void Cluster::inject_when(Fault::When when) {
   if (!happened_.insert(when).second) return;
-  const double soon = when == Fault::When::kDone ? 0.01 : 0;
+  const double soon = when == Fault::When::kDone ? 0.01 + 2 * scenario_.most_latency : 0;
   for (const Fault& fault : scenario_.faults) {
     if (is_of_engine(fault) || fault.when != when) continue;
-    after(random().real(0, soon + 4 * scenario_.most_latency), [this, fault] { inject(fault); });
+    after(random().real(0, soon + 2 * scenario_.most_latency), [this, fault] { inject(fault); });
   }
 }
 
@@ -109,7 +111,7 @@ void Cluster::start_process(std::uint32_t node) {
   process->started_at = seconds();
   process->listening = true;
   trace("n{}: launcher {} starts", node, process->number);
-  double user = random().real(0, 0.02);
+  double user = random().chance(0.1) ? random().real(0, 1) : random().real(0, 0.02);
   bool place = true;
   for (const Fault& fault : scenario_.faults) {
     if (wanted(fault, What::kNoPlace, node)) place = false;
@@ -272,6 +274,8 @@ void Cluster::greet(Process* child, Process* parent) {
       }
       child->wants_parent = false;
       child->links[parent->node] = connection;
+      // One that was stopped since it greeted hears all this too late.
+      connection->faulty |= child->hung_long || parent->hung_long;
       connection->established = !parent_concluded || !child->machine->concluded();
       child->machine->link_up(seconds(), parent->node);
     });
@@ -428,9 +432,11 @@ void Cluster::kill(Process* process, bool power_off) {
   engines_->launcher_died(process, power_off);
   process->dead = true;
   process->off = power_off;
-  for (const auto& [neighbour, link] : process->links) {
-    link->faulty = true;
+  // Also what it has not had the welcome of.
+  for (const ConnectionPtr& link : connections) {
     const int side = link->ends[0] == process ? 0 : 1;
+    if (link->ends[side] != process || !link->open[side]) continue;
+    link->faulty = true;
     if (power_off) {
       link->open[side] = false;
     } else {

@@ -93,7 +93,7 @@ Fault draw_fault(Random& random, const Scenario& scenario) {
   fault.run = static_cast<std::uint32_t>(random.below(scenario.setup.runs));
   fault.code = static_cast<int>(random.between(2, 8));
   const double when = random.fraction();
-  fault.when = when < 0.1 ? Fault::When::kMet : when < 0.25 ? Fault::When::kDone : Fault::When::kAt;
+  fault.when = when < 0.2 ? Fault::When::kMet : when < 0.35 ? Fault::When::kDone : Fault::When::kAt;
   switch (fault.what) {
     case What::kHang:
     case What::kCut:

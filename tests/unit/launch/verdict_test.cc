@@ -25,6 +25,16 @@ TEST(Verdict, ACauseOutranksItsConsequences) {
   EXPECT_EQ(verdict.best().node, "f");
 }
 
+// Found by the simulator, seed 3984: a launcher stopped, and all the others' engines waited for its
+// engine in MPI_Init.
+TEST(Verdict, WhoIsLostIsTheCauseOfWhatWaitsForIt) {
+  Verdict verdict;
+  verdict.add(report(Weight::kStalled, "a"));
+  verdict.add(report(Weight::kLost, "b"));
+  verdict.add(report(Weight::kStalled, "c"));
+  EXPECT_EQ(verdict.best().node, "b");
+}
+
 TEST(Verdict, OfEqualsTheFirst) {
   Verdict verdict;
   verdict.add(report(Weight::kLost, "first"));
