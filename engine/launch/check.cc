@@ -23,7 +23,6 @@
 
 #include "engine/launch/assemble.h"
 #include "engine/launch/peer_auth.h"
-#include "engine/launch/check_slurm.h"
 #include "engine/launch/loop.h"
 #include "engine/launch/node_addresses.h"
 #include "engine/launch/pmix_host.h"

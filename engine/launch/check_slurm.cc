@@ -1,4 +1,4 @@
-#include "engine/launch/check_slurm.h"
+#include "engine/launch/check.h"
 
 #include <fmt/format.h>
 
