@@ -167,7 +167,10 @@ Scenario draw(Random& random, std::uint32_t nodes) {
   setup.may_return = random.chance(0.4);
   setup.heartbeat_timeout_s = random.real(0.5, 6);
   setup.rendezvous_timeout_s = random.real(3, 15);
-  setup.engine.start_timeout_s = random.real(6, 12);
+  // As any sensible site has it: a lost node is noticed before an engine that waits for it in
+  // MPI_Init has had its time.
+  setup.engine.start_timeout_s =
+      std::max(random.real(6, 12), setup.heartbeat_timeout_s + 2 * scenario.period() + 1);
   setup.engine.stall_timeout_s = random.real(2, 8);
   setup.engine.kill_wait_s = random.real(0.1, 2);
   setup.deadline_s = random.real(40, 80);
