@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -41,6 +42,8 @@ class VirtualTime {
 
   // Nothing will ever happen any more.
   bool idle() const { return due_.empty(); }
+  // How many events are still to happen.
+  std::size_t pending() const { return due_.size(); }
   // When the next event is due; not idle().
   Time next() const { return due_.front().time; }
 
