@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "engine/auth/aws_grants.h"
+#include "engine/base/mutex.h"
 #include "engine/base/variables.h"
 
 namespace stage_model::auth {
@@ -72,7 +72,7 @@ class InstanceLogin final : public AwsLogin {
   ProofKeeper& keeper() const override { return keeper_; }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (nobody_ && why_.empty()) return "anonymous";
     return nobody_ ? "anonymous (" + why_ + ")" : "role of the EC2 instance";
   }
@@ -83,7 +83,7 @@ class InstanceLogin final : public AwsLogin {
     std::string why;
     Result<std::optional<AwsGrant>> grant = grant_of_instance(variables_, exchange_, why);
     if (!grant) return tl::unexpected(grant.error());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Keys that were there once do not turn into nobody in mid-transfer.
     if (!*grant && !nobody_) return fail(ExitCode::kSource, why);
     nobody_ = !*grant;
@@ -94,9 +94,9 @@ class InstanceLogin final : public AwsLogin {
   const std::vector<std::string> passed_over_;
   const Variables variables_;
   const http::Exchange exchange_;
-  mutable std::mutex mutex_;
-  bool nobody_ = true;  // under mutex_
-  std::string why_;     // under mutex_
+  mutable Mutex mutex_;
+  bool nobody_ STAGE_GUARDED_BY(mutex_) = true;
+  std::string why_ STAGE_GUARDED_BY(mutex_);
   mutable ProofKeeper keeper_;
 };
 

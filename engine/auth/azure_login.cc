@@ -43,7 +43,7 @@ class AzureLogin final : public Identity {
   // With the way's name in front: who took it over renews it by the same one.
   std::string handover() const override {
     const std::string proof = keeper_.handover();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return proof.empty() ? "" : chosen_ + "\n" + proof;
   }
 
@@ -51,14 +51,14 @@ class AzureLogin final : public Identity {
     const std::size_t end = handover.find('\n');
     if (end == std::string::npos) return {};
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       chosen_ = handover.substr(0, end);
     }
     return keeper_.accept(handover.substr(end + 1));
   }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!chosen_.empty() && chosen_ != kAnonymous) return chosen_;
     std::string out;
     for (const std::string& why : unusual_) out += (out.empty() ? "" : "; ") + why;
@@ -66,7 +66,7 @@ class AzureLogin final : public Identity {
   }
 
   std::vector<std::string> passed_over() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return passed_over_;
   }
 
@@ -77,7 +77,7 @@ class AzureLogin final : public Identity {
   Result<Proof> fetch() const {
     std::string chosen;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       chosen = chosen_;
     }
     std::vector<std::string> reasons;
@@ -105,7 +105,7 @@ class AzureLogin final : public Identity {
   }
 
   void choose(const std::string& name, std::vector<std::string> reasons) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!chosen_.empty()) return;
     chosen_ = name;
     std::move(reasons.begin(), reasons.end(), std::back_inserter(passed_over_));
@@ -114,10 +114,10 @@ class AzureLogin final : public Identity {
   const std::vector<AzureTokenWay> ways_;
   const std::vector<std::string> unusual_;
   const bool anonymous_;
-  mutable std::mutex mutex_;
-  mutable std::string chosen_;                    // under mutex_; "" until prepare()
-  mutable std::vector<std::string> passed_over_;  // under mutex_
-  mutable ProofKeeper keeper_;                    // last: its thread uses the rest
+  mutable Mutex mutex_;
+  mutable std::string chosen_ STAGE_GUARDED_BY(mutex_);  // "" until prepare()
+  mutable std::vector<std::string> passed_over_ STAGE_GUARDED_BY(mutex_);
+  mutable ProofKeeper keeper_;  // last: its thread uses the rest
 };
 
 }  // namespace

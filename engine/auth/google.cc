@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "engine/auth/anonymous.h"
 #include "engine/auth/secret_file.h"
+#include "engine/base/mutex.h"
 #include "engine/base/variables.h"
 
 namespace stage_model::auth {
@@ -71,9 +71,16 @@ class KeyFileIdentity final : public GoogleIdentity {
 
 // What the metadata server said, known only once it is asked.
 struct Metadata {
-  std::mutex mutex;
-  bool nobody = true;  // under mutex
-  std::string why;     // under mutex
+  Mutex mutex;
+  bool nobody STAGE_GUARDED_BY(mutex) = true;
+  std::string why STAGE_GUARDED_BY(mutex);
+
+  // A token that was there once does not turn into nobody in mid-transfer.
+  Result<Proof> say_nobody(std::string reason) STAGE_REQUIRES(mutex) {
+    if (!nobody) return fail(ExitCode::kSource, std::move(reason));
+    why = std::move(reason);
+    return Proof{};
+  }
 };
 
 class MetadataIdentity final : public GoogleIdentity {
@@ -82,7 +89,7 @@ class MetadataIdentity final : public GoogleIdentity {
                    std::vector<std::string> passed_over)
       : GoogleIdentity(std::move(fetch), std::move(passed_over)), known_(std::move(known)) {}
   std::string describe() const override {
-    const std::lock_guard lock(known_->mutex);
+    const MutexLock lock(known_->mutex);
     if (!known_->nobody) return "service account of the metadata server";
     return known_->why.empty() ? "anonymous" : "anonymous (" + known_->why + ")";
   }
@@ -106,20 +113,15 @@ Result<Proof> ask_metadata(const std::string& origin, const http::Exchange& exch
     answer = http::exchange_with_retries(exchange, asked, kAttempts);
   }
 
-  const std::lock_guard lock(known.mutex);
-  const auto nobody = [&known](std::string why) -> Result<Proof> {
-    // A token that was there once does not turn into nobody in mid-transfer.
-    if (!known.nobody) return fail(ExitCode::kSource, std::move(why));
-    known.why = std::move(why);
-    return Proof{};
-  };
-  if (!answer) return nobody(fmt::format("{} does not answer: not on Google Cloud", kWho));
+  const MutexLock lock(known.mutex);
+  if (!answer)
+    return known.say_nobody(fmt::format("{} does not answer: not on Google Cloud", kWho));
   const auto flavor = answer->headers.find("metadata-flavor");
   // Other clouds have something else at this address.
   if (flavor == answer->headers.end() || flavor->second != "Google") {
-    return nobody(fmt::format("who answers at {} is not {}", origin, kWho));
+    return known.say_nobody(fmt::format("who answers at {} is not {}", origin, kWho));
   }
-  if (answer->status == 404) return nobody("this machine has no service account");
+  if (answer->status == 404) return known.say_nobody("this machine has no service account");
   if (answer->status != 200) {
     return fail(ExitCode::kSource,
                 fmt::format("{} gives no token (HTTP {}): try later", kWho, answer->status));

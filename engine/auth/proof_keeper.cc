@@ -50,11 +50,11 @@ void ProofKeeper::keep(Result<Proof> proof) {
 
 Status ProofKeeper::prepare() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!dead(std::time(nullptr))) return {};
   }
   Result<Proof> proof = fetch_();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!proof) return tl::unexpected(proof.error());
   keep(std::move(proof));
   return {};
@@ -66,14 +66,14 @@ void ProofKeeper::fetch_aside() {
   if (thread_.joinable()) thread_.join();  // it has ended: fetching_ was false
   thread_ = std::thread([this] {
     Result<Proof> proof = fetch_();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     keep(std::move(proof));
     fetching_ = false;
   });
 }
 
 bool ProofKeeper::ready() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::time_t now = std::time(nullptr);
   if (fresh(now) && !refused_) return true;
   if (!fetching_ && now >= next_fetch_) fetch_aside();
@@ -83,12 +83,12 @@ bool ProofKeeper::ready() {
 }
 
 unsigned ProofKeeper::generation() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return generation_;
 }
 
 bool ProofKeeper::renew(unsigned generation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (generation != generation_) return true;
   if (!proof_ || proof_->expires == 0) return false;  // would be the same again
   refused_ = true;
@@ -97,14 +97,14 @@ bool ProofKeeper::renew(unsigned generation) {
 }
 
 Result<std::string> ProofKeeper::secret() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!dead(std::time(nullptr))) return proof_->secret;
   if (error_) return tl::unexpected(*error_);
   return fail(ExitCode::kSource, "the identity's proof has run out");
 }
 
 std::string ProofKeeper::handover() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return proof_ ? std::to_string(proof_->expires) + "\n" + proof_->secret : "";
 }
 
@@ -117,7 +117,7 @@ Status ProofKeeper::accept(const std::string& handover) {
     return fail(ExitCode::kSource, "rank 0 sent a proof of identity that this version cannot read");
   }
   proof.secret = handover.substr(end + 1);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   keep(std::move(proof));
   next_fetch_ = 0;
   return {};

@@ -4,11 +4,11 @@
 
 #include <ctime>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "engine/base/mutex.h"
 #include "stage_model/result.h"
 
 namespace stage_model::auth {
@@ -40,24 +40,23 @@ class ProofKeeper {
   Status accept(const std::string& handover);
 
  private:
-  void keep(Result<Proof> proof);  // mutex_ held
-  void fetch_aside();              // mutex_ held
-  bool fresh(std::time_t now) const;
-  bool dead(std::time_t now) const;
-  std::time_t pause() const;
+  void keep(Result<Proof> proof) STAGE_REQUIRES(mutex_);
+  void fetch_aside() STAGE_REQUIRES(mutex_);
+  bool fresh(std::time_t now) const STAGE_REQUIRES(mutex_);
+  bool dead(std::time_t now) const STAGE_REQUIRES(mutex_);
+  std::time_t pause() const STAGE_REQUIRES(mutex_);
 
   const std::function<Result<Proof>()> fetch_;
   const double margin_s_;
-  mutable std::mutex mutex_;
-  // The rest is under mutex_.
-  std::optional<Proof> proof_;
-  std::optional<Error> error_;  // of the last fetch
-  double early_s_ = 0;          // before the expiry: time for another
-  std::time_t next_fetch_ = 0;  // not before
-  unsigned generation_ = 0;
-  bool fetching_ = false;
-  bool refused_ = false;  // the store does not accept proof_
-  std::thread thread_;
+  mutable Mutex mutex_;
+  std::optional<Proof> proof_ STAGE_GUARDED_BY(mutex_);
+  std::optional<Error> error_ STAGE_GUARDED_BY(mutex_);  // of the last fetch
+  double early_s_ STAGE_GUARDED_BY(mutex_) = 0;          // before the expiry: time for another
+  std::time_t next_fetch_ STAGE_GUARDED_BY(mutex_) = 0;  // not before
+  unsigned generation_ STAGE_GUARDED_BY(mutex_) = 0;
+  bool fetching_ STAGE_GUARDED_BY(mutex_) = false;
+  bool refused_ STAGE_GUARDED_BY(mutex_) = false;  // the store does not accept proof_
+  std::thread thread_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace stage_model::auth

@@ -212,10 +212,15 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::create(int temp_dir,
   // to runs that cannot see our process; where it fails they wait longer.
   static_cast<void>(lock(fd.get()));
   std::unique_ptr<JournalWriter> writer(new JournalWriter(std::move(fd)));
-  if (const int error = writer->append(encode_header(header)); error != 0) {
+  if (const int error = writer->header(header); error != 0) {
     return disk_error("write", shown, error);
   }
   return writer;
+}
+
+int JournalWriter::header(const JournalHeader& header) {
+  const MutexLock lock(mutex_);
+  return append(encode_header(header));
 }
 
 int JournalWriter::append(std::string_view record) {
@@ -237,7 +242,7 @@ int JournalWriter::extents(std::uint32_t id, const plan::Object& object,
                            const std::vector<ProvenExtent>& extents) {
   std::string records;
   for (const ProvenExtent& extent : extents) records += encode_extent(id, extent);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (known_.size() <= id) known_.resize(std::size_t{id} + 1);
   if (!known_[id]) records.insert(0, encode_object(id, object));
   const int error = append(records);
@@ -246,7 +251,7 @@ int JournalWriter::extents(std::uint32_t id, const plan::Object& object,
 }
 
 int JournalWriter::release() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return append(encode_release());
 }
 
