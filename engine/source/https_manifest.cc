@@ -13,13 +13,6 @@
 namespace stage_model::source {
 namespace {
 
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string_view take(std::string_view& rest, char end) {
   const std::string_view item = rest.substr(0, rest.find(end));
   rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -50,7 +43,7 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
   file.size = *number;
   if (!hash.empty()) {
     constexpr std::size_t kSha256 = 32;
-    file.sha256 = bytes_of_hex(hash, kSha256);
+    file.sha256 = from_hex(hash, kSha256);
     if (file.sha256.empty()) return fail(ExitCode::kSource, "the third field is not a sha256");
   }
   if (!line.empty()) return fail(ExitCode::kSource, "more than three fields");
@@ -85,18 +78,6 @@ std::string with_literal_hashes(std::string_view url) {
     } else {
       out += url[i];
     }
-  }
-  return out;
-}
-
-std::string bytes_of_hex(std::string_view text, std::size_t size) {
-  std::string out;
-  if (text.size() != size * 2) return out;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    if (high < 0 || low < 0) return {};
-    out += static_cast<char>(high * 16 + low);
   }
   return out;
 }

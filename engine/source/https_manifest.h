@@ -29,7 +29,4 @@ Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
 // the begin of a fragment, leave the rest away, and bring another file. Not behind a '?'.
 std::string with_literal_hashes(std::string_view url);
 
-// Lower or upper case hex to raw bytes; "" if it is not `size` bytes of hex.
-std::string bytes_of_hex(std::string_view text, std::size_t size);
-
 }  // namespace stage_model::source

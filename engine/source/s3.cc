@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/auth/aws.h"
-#include "engine/auth/crypto.h"
 #include "engine/base/clock.h"
+#include "engine/base/crypto.h"
 #include "engine/http/client.h"
 #include "engine/http/exchange.h"
 #include "engine/source/at_once.h"
@@ -32,9 +32,9 @@ constexpr std::size_t kMostHeads = 2000;
 plan::StoreHash proven_hash(const http::Headers& headers, const std::string& etag) {
   using Kind = plan::StoreHash::Kind;
   // A checksum of parts has "-N" behind it, which is no base64.
-  const auto sha256 = auth::base64_decode(http::header(headers, "x-amz-checksum-sha256"));
+  const auto sha256 = base64_decode(http::header(headers, "x-amz-checksum-sha256"));
   if (sha256 && sha256->size() == 32) return {Kind::kSha256, *sha256};
-  const auto crc32c = auth::base64_decode(http::header(headers, "x-amz-checksum-crc32c"));
+  const auto crc32c = base64_decode(http::header(headers, "x-amz-checksum-crc32c"));
   if (crc32c && crc32c->size() == 4) return {Kind::kCrc32c, *crc32c};
   // With keys of KMS or of the customer the ETag looks like an MD5 and is none.
   const auto encryption = http::header(headers, "x-amz-server-side-encryption");
