@@ -39,25 +39,25 @@ Result<AwsKeys> checked_keys(AwsKeys keys, const std::string& from) {
   return keys;
 }
 
-Proof proof_of(const AwsGrant& grant) { return {pack(grant.keys), grant.expires}; }
+Credential proof_of(const AwsGrant& grant) { return {pack(grant.keys), grant.expires}; }
 
 class Login final : public AwsLogin {
  public:
-  using Fetch = std::function<Result<Proof>()>;
+  using Fetch = std::function<Result<Credential>()>;
 
   Login(std::string name, std::vector<std::string> passed_over, Fetch fetch)
       : name_(std::move(name)),
         passed_over_(std::move(passed_over)),
         keeper_(std::move(fetch), kMargin) {}
 
-  ProofKeeper& keeper() const override { return keeper_; }
+  CredentialCache& keeper() const override { return keeper_; }
   std::string describe() const override { return name_; }
   std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
   const std::string name_;
   const std::vector<std::string> passed_over_;
-  mutable ProofKeeper keeper_;
+  mutable CredentialCache keeper_;
 };
 
 // The instance's role if there is one, else nobody: known only once the metadata service is asked.
@@ -69,7 +69,7 @@ class InstanceLogin final : public AwsLogin {
         exchange_(std::move(exchange)),
         keeper_([this] { return fetch(); }, kMargin) {}
 
-  ProofKeeper& keeper() const override { return keeper_; }
+  CredentialCache& keeper() const override { return keeper_; }
 
   std::string describe() const override {
     const MutexLock lock(mutex_);
@@ -79,7 +79,7 @@ class InstanceLogin final : public AwsLogin {
   std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
-  Result<Proof> fetch() {
+  Result<Credential> fetch() {
     std::string why;
     Result<std::optional<AwsGrant>> grant = grant_of_instance(variables_, exchange_, why);
     if (!grant) return tl::unexpected(grant.error());
@@ -88,7 +88,7 @@ class InstanceLogin final : public AwsLogin {
     if (!*grant && !nobody_) return fail(ExitCode::kSource, why);
     nobody_ = !*grant;
     why_ = why;
-    return *grant ? proof_of(**grant) : Proof{};
+    return *grant ? proof_of(**grant) : Credential{};
   }
 
   const std::vector<std::string> passed_over_;
@@ -97,7 +97,7 @@ class InstanceLogin final : public AwsLogin {
   mutable Mutex mutex_;
   bool nobody_ STAGE_GUARDED_BY(mutex_) = true;
   std::string why_ STAGE_GUARDED_BY(mutex_);
-  mutable ProofKeeper keeper_;
+  mutable CredentialCache keeper_;
 };
 
 class AwsIdentity final : public Identity {
@@ -187,9 +187,10 @@ Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
                                     AwsKeys keys) -> Result<std::shared_ptr<const AwsLogin>> {
     Result<AwsKeys> good = checked_keys(std::move(keys), name);
     if (!good) return tl::unexpected(good.error());
-    return std::make_shared<Login>(name, passed_over, [secret = pack(*good)]() -> Result<Proof> {
-      return Proof{secret, 0};
-    });
+    return std::make_shared<Login>(name, passed_over,
+                                   [secret = pack(*good)]() -> Result<Credential> {
+                                     return Credential{secret, 0};
+                                   });
   };
 
   AwsKeys keys = {variable(variables, "AWS_ACCESS_KEY_ID"),
@@ -221,7 +222,7 @@ Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
     }
     if (web.session.empty()) web.session = "stage-model";
     return std::make_shared<Login>("web identity for role " + web.role, passed_over,
-                                   [web, exchange = std::move(exchange)]() -> Result<Proof> {
+                                   [web, exchange = std::move(exchange)]() -> Result<Credential> {
                                      Result<AwsGrant> grant = grant_of_web_identity(web, exchange);
                                      if (!grant) return tl::unexpected(grant.error());
                                      return proof_of(*grant);
@@ -244,7 +245,7 @@ Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
   if (*container) {
     return std::make_shared<Login>(
         "role of the container", passed_over,
-        [from = **container, exchange = std::move(exchange)]() -> Result<Proof> {
+        [from = **container, exchange = std::move(exchange)]() -> Result<Credential> {
           Result<AwsGrant> grant = grant_of_container(from, exchange);
           if (!grant) return tl::unexpected(grant.error());
           return proof_of(*grant);

@@ -130,7 +130,7 @@ Result<Ending> run(std::vector<std::string> command, std::vector<std::string> en
   return out;
 }
 
-Result<std::optional<Proof>> fetch(const Variables& variables, std::string& why) {
+Result<std::optional<Credential>> fetch(const Variables& variables, std::string& why) {
   const std::string az = find_az(variables);
   if (az.empty()) {
     why = "az is not in PATH";
@@ -151,9 +151,9 @@ Result<std::optional<Proof>> fetch(const Variables& variables, std::string& why)
     why = fmt::format("{} knows no login here: run 'az login'", az);
     return std::nullopt;
   }
-  Result<Proof> proof = parse_azure_token(ending->output, std::time(nullptr));
+  Result<Credential> proof = parse_azure_token(ending->output, std::time(nullptr));
   if (!proof) return fail(ExitCode::kSource, fmt::format("{}: {}", az, proof.error().message));
-  return std::optional<Proof>(std::move(*proof));
+  return std::optional<Credential>(std::move(*proof));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class AzureLogin final : public Identity {
   static constexpr char kAnonymous[] = "anonymous";
 
   // The first time it chooses; later only the chosen way counts.
-  Result<Proof> fetch() const {
+  Result<Credential> fetch() const {
     std::string chosen;
     {
       const MutexLock lock(mutex_);
@@ -84,7 +84,7 @@ class AzureLogin final : public Identity {
     for (const AzureTokenWay& way : ways_) {
       if (!chosen.empty() && way.name != chosen) continue;
       std::string why;
-      Result<std::optional<Proof>> proof = way.fetch(why);
+      Result<std::optional<Credential>> proof = way.fetch(why);
       if (!proof) return fail(proof.error().code, way.name + ": " + proof.error().message);
       if (*proof) {
         choose(way.name, std::move(reasons));
@@ -101,7 +101,7 @@ class AzureLogin final : public Identity {
                                                  : all);
     }
     choose(kAnonymous, std::move(reasons));
-    return Proof{};
+    return Credential{};
   }
 
   void choose(const std::string& name, std::vector<std::string> reasons) const {
@@ -117,7 +117,7 @@ class AzureLogin final : public Identity {
   mutable Mutex mutex_;
   mutable std::string chosen_ STAGE_GUARDED_BY(mutex_);  // "" until prepare()
   mutable std::vector<std::string> passed_over_ STAGE_GUARDED_BY(mutex_);
-  mutable ProofKeeper keeper_;  // last: its thread uses the rest
+  mutable CredentialCache keeper_;  // last: its thread uses the rest
 };
 
 }  // namespace

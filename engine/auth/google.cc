@@ -35,7 +35,7 @@ bool is_loopback(const std::string& host) {
 
 class GoogleIdentity : public Identity {
  public:
-  GoogleIdentity(std::function<Result<Proof>()> fetch, std::vector<std::string> passed_over)
+  GoogleIdentity(std::function<Result<Credential>()> fetch, std::vector<std::string> passed_over)
       : passed_over_(std::move(passed_over)), keeper_(std::move(fetch), kMargin) {}
 
   Status sign(http::Request& request) const override {
@@ -55,12 +55,12 @@ class GoogleIdentity : public Identity {
 
  private:
   const std::vector<std::string> passed_over_;
-  mutable ProofKeeper keeper_;
+  mutable CredentialCache keeper_;
 };
 
 class KeyFileIdentity final : public GoogleIdentity {
  public:
-  KeyFileIdentity(std::string name, std::function<Result<Proof>()> fetch,
+  KeyFileIdentity(std::string name, std::function<Result<Credential>()> fetch,
                   std::vector<std::string> passed_over)
       : GoogleIdentity(std::move(fetch), std::move(passed_over)), name_(std::move(name)) {}
   std::string describe() const override { return name_; }
@@ -76,16 +76,16 @@ struct Metadata {
   std::string why STAGE_GUARDED_BY(mutex);
 
   // A token that was there once does not turn into nobody in mid-transfer.
-  Result<Proof> say_nobody(std::string reason) STAGE_REQUIRES(mutex) {
+  Result<Credential> say_nobody(std::string reason) STAGE_REQUIRES(mutex) {
     if (!nobody) return fail(ExitCode::kSource, std::move(reason));
     why = std::move(reason);
-    return Proof{};
+    return Credential{};
   }
 };
 
 class MetadataIdentity final : public GoogleIdentity {
  public:
-  MetadataIdentity(std::shared_ptr<Metadata> known, std::function<Result<Proof>()> fetch,
+  MetadataIdentity(std::shared_ptr<Metadata> known, std::function<Result<Credential>()> fetch,
                    std::vector<std::string> passed_over)
       : GoogleIdentity(std::move(fetch), std::move(passed_over)), known_(std::move(known)) {}
   std::string describe() const override {
@@ -98,8 +98,8 @@ class MetadataIdentity final : public GoogleIdentity {
   const std::shared_ptr<Metadata> known_;
 };
 
-Result<Proof> ask_metadata(const std::string& origin, const http::Exchange& exchange,
-                           Metadata& known) {
+Result<Credential> ask_metadata(const std::string& origin, const http::Exchange& exchange,
+                                Metadata& known) {
   constexpr std::string_view kWho = "the metadata server of Google Cloud";
   http::ExchangeRequest asked;
   asked.request.origin = origin;
@@ -126,7 +126,7 @@ Result<Proof> ask_metadata(const std::string& origin, const http::Exchange& exch
     return fail(ExitCode::kSource,
                 fmt::format("{} gives no token (HTTP {}): try later", kWho, answer->status));
   }
-  Result<Proof> proof = parse_google_token(answer->body, std::time(nullptr));
+  Result<Credential> proof = parse_google_token(answer->body, std::time(nullptr));
   if (!proof) return fail(proof.error().code, fmt::format("{}: {}", kWho, proof.error().message));
   known.nobody = false;
   known.why.clear();
@@ -168,7 +168,7 @@ Result<KeyFile> parse_key_file(const std::string& json) {
   return file;
 }
 
-Result<Proof> exchange_key(const KeyFile& file, const http::Exchange& exchange) {
+Result<Credential> exchange_key(const KeyFile& file, const http::Exchange& exchange) {
   Result<http::Url> url = http::parse_url(file.token_uri);
   if (!url) return fail(ExitCode::kSource, "its token_uri: " + url.error().message);
   if (url->scheme != "https" && !is_loopback(url->host)) {
@@ -219,8 +219,8 @@ Result<IdentityPtr> from_file(const std::string& path, const std::string& text,
       file->type == "service_account" ? "service account " + file->email : "user of " + path;
   return std::make_shared<KeyFileIdentity>(
       std::move(name),
-      [path, file = *file, exchange = std::move(exchange)]() -> Result<Proof> {
-        Result<Proof> proof = exchange_key(file, exchange);
+      [path, file = *file, exchange = std::move(exchange)]() -> Result<Credential> {
+        Result<Credential> proof = exchange_key(file, exchange);
         if (!proof) return fail(proof.error().code, path + ": " + proof.error().message);
         return proof;
       },
@@ -229,7 +229,7 @@ Result<IdentityPtr> from_file(const std::string& path, const std::string& text,
 
 }  // namespace
 
-Result<Proof> parse_google_token(const std::string& json, std::time_t now) {
+Result<Credential> parse_google_token(const std::string& json, std::time_t now) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   std::string_view token;
@@ -241,7 +241,7 @@ Result<Proof> parse_google_token(const std::string& json, std::time_t now) {
   if (root["expires_in"].get(life) != simdjson::SUCCESS || life <= 0 || life > kLongestLife) {
     return fail(ExitCode::kSource, "the answer does not say how long its token holds");
   }
-  return Proof{std::string(token), now + static_cast<std::time_t>(life)};
+  return Credential{std::string(token), now + static_cast<std::time_t>(life)};
 }
 
 Result<IdentityPtr> choose_google(const Variables& variables, http::Exchange exchange) {

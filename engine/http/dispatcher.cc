@@ -22,8 +22,8 @@ Dispatcher::Dispatcher(const Shared& shared)
     : shared_(shared),
       throttle_(shared.options.concurrency, shared.options.backoff_first_s,
                 shared.options.backoff_max_s, std::random_device()()),
-      places_(shared.dialect.redirects()),
-      retries_(shared, throttle_, places_) {}
+      redirects_(shared.dialect.redirects()),
+      retries_(shared, throttle_, redirects_) {}
 
 std::size_t Dispatcher::enlist(std::function<void()> wake) {
   const MutexLock lock(mutex_);
@@ -41,7 +41,8 @@ void Dispatcher::add(JobPtr job) {
 
 std::deque<JobPtr>::iterator Dispatcher::next_job(double time) {
   auto at = waiting_.begin();
-  while (at != waiting_.end() && ((*at)->not_before > time || places_.being_found((*at)->route))) {
+  while (at != waiting_.end() &&
+         ((*at)->not_before > time || redirects_.being_found((*at)->route))) {
     ++at;
   }
   return at;
@@ -61,7 +62,7 @@ void Dispatcher::dispatch() {
     JobPtr job = std::move(*next);
     waiting_.erase(next);
     job->worker = static_cast<std::size_t>(inbox - inboxes_.begin());
-    places_.send(job->route, time);
+    redirects_.send(job->route, time);
     inbox->jobs.push_back(std::move(job));
     ++inbox->load;
     ++running_;
@@ -83,7 +84,7 @@ void Dispatcher::release(const Job& job) {
 void Dispatcher::put_back(JobPtr job, double not_before) {
   const MutexLock lock(mutex_);
   release(*job);
-  places_.leave(job->route);
+  redirects_.leave(job->route);
   job->not_before = not_before;
   waiting_.push_front(std::move(job));
   dispatch();
@@ -91,7 +92,7 @@ void Dispatcher::put_back(JobPtr job, double not_before) {
 
 void Dispatcher::found(Job& job) {
   const MutexLock lock(mutex_);
-  places_.found(job.route, now());
+  redirects_.found(job.route, now());
   dispatch();
 }
 
@@ -134,7 +135,7 @@ double Dispatcher::wait() const {
   if (!waiting_.empty()) until = shared_.deadline;
   if (running_ < throttle_.limit()) {
     for (const JobPtr& job : waiting_) {
-      if (places_.being_found(job->route)) continue;
+      if (redirects_.being_found(job->route)) continue;
       until = std::min(until, std::max(job->not_before, throttle_.not_before()));
     }
   }
@@ -164,7 +165,7 @@ bool Dispatcher::end_waiting(const std::string& reason) {
   {
     const MutexLock lock(mutex_);
     jobs.swap(waiting_);
-    for (const JobPtr& job : jobs) places_.leave(job->route);
+    for (const JobPtr& job : jobs) redirects_.leave(job->route);
   }
   for (const JobPtr& job : jobs) {
     Outcome outcome;

@@ -14,7 +14,7 @@
 #include "engine/http/attempt.h"
 #include "engine/http/job.h"
 #include "engine/http/options.h"
-#include "engine/http/places.h"
+#include "engine/http/redirect_cache.h"
 #include "engine/http/retries.h"
 #include "engine/http/shared.h"
 #include "engine/http/throttle.h"
@@ -74,7 +74,7 @@ class Dispatcher {
   std::vector<Inbox> inboxes_ STAGE_GUARDED_BY(mutex_);
   std::size_t running_ STAGE_GUARDED_BY(mutex_) = 0;  // jobs that workers have
   Throttle throttle_ STAGE_GUARDED_BY(mutex_);
-  Places places_ STAGE_GUARDED_BY(mutex_);
+  RedirectCache redirects_ STAGE_GUARDED_BY(mutex_);
   Retries retries_ STAGE_GUARDED_BY(mutex_);
 };
 

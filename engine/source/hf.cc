@@ -136,7 +136,7 @@ class Hf final : public Source {
     http::Request request = api_request("tree/" + commit_);
     request.query = {{"recursive", "true"}, {"expand", "false"}};
     for (unsigned pages = 0; pages < kMaxPages; ++pages) {
-      const http::Place here = http::place_of(request);
+      const http::Location here = http::location_of(request);
       Result<http::Response> answer = client.perform(request, "files of " + display(), kMaxAnswer);
       if (!answer) return tl::unexpected(answer.error());
       Result<std::vector<Entry>> page = parse_hf_tree(answer->body);
@@ -144,7 +144,7 @@ class Hf final : public Source {
       std::move(page->begin(), page->end(), std::back_inserter(entries));
       const std::string next = next_link(http::header(answer->headers, "link"));
       if (next.empty()) return entries;
-      Result<http::Place> there = http::follow(here, next);
+      Result<http::Location> there = http::follow(here, next);
       // The token goes along, so only to the hub itself.
       if (!there || there->origin != url_.origin || *there == here) {
         return fail(ExitCode::kSource,

@@ -19,11 +19,11 @@ std::string_view take(std::string_view& rest, char end) {
   return item;
 }
 
-std::string_view path_of(const http::Place& place) {
+std::string_view path_of(const http::Location& place) {
   return std::string_view(place.target).substr(0, place.target.find('?'));
 }
 
-Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) {
+Result<ManifestFile> parse_line(std::string_view line, const http::Location& base) {
   const std::string_view url = take(line, '\t');
   const std::string_view size = take(line, '\t');
   const std::string_view hash = take(line, '\t');
@@ -33,7 +33,7 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
   if (whole.find("://") == std::string::npos && whole.find(':') < whole.find('/')) {
     whole.insert(0, "./");
   }
-  Result<http::Place> place = http::follow(base, whole);
+  Result<http::Location> place = http::follow(base, whole);
   if (!place) {
     return fail(ExitCode::kSource, "the URL is not usable (https, or relative to the manifest)");
   }
@@ -83,7 +83,7 @@ std::string with_literal_hashes(std::string_view url) {
 }
 
 Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
-                                                       const http::Place& base) {
+                                                       const http::Location& base) {
   std::vector<ManifestFile> files;
   std::map<std::string, unsigned> lines;  // by whole path
   unsigned number = 0;

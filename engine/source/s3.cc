@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "engine/auth/aws.h"
 #include "engine/base/clock.h"
 #include "engine/base/crypto.h"
+#include "engine/base/parallel.h"
 #include "engine/http/client.h"
 #include "engine/http/exchange.h"
-#include "engine/source/at_once.h"
 #include "engine/source/http_fetcher.h"
 #include "engine/source/pages.h"
 #include "engine/source/register.h"
@@ -27,6 +26,7 @@ namespace {
 constexpr unsigned kPageSize = 1000;
 // A HEAD for each object that may have a hash costs little for a model; not for a lake of files.
 constexpr std::size_t kMostHeads = 2000;
+constexpr unsigned kQuestionsAtOnce = 16;
 
 // The hash that a HEAD proves to be one of the object's bytes.
 plan::StoreHash proven_hash(const http::Headers& headers, const std::string& etag) {
@@ -158,12 +158,11 @@ class S3 final : public Source {
       wanted.resize(std::min(wanted.size(), kMostHeads));
     }
     // A server in trouble with one HEAD has it with all, and each would be asked again for minutes.
-    std::atomic<bool> trouble{false};
-    ask_at_once(wanted.size(), [&](std::size_t i) {
-      if (trouble) return;
-      const Status status = look_at(client, *wanted[i]);
-      if (!status && status.error().code != ExitCode::kSource) trouble = true;
-    });
+    static_cast<void>(parallel_for(wanted.size(), kQuestionsAtOnce, [&](std::size_t i) -> Status {
+      Status status = look_at(client, *wanted[i]);
+      if (!status && status.error().code == ExitCode::kSource) return {};  // of this object only
+      return status;
+    }));
     say_archived(entries);
   }
 

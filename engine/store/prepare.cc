@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "engine/base/mutex.h"
+#include "engine/base/parallel.h"
 #include "engine/store/aligned.h"
 #include "engine/store/errors.h"
-#include "engine/store/parallel.h"
 #include "engine/store/presence.h"
 #include "engine/store/space.h"
 #include "engine/store/tree.h"

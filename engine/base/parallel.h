@@ -10,7 +10,7 @@
 #include "engine/base/mutex.h"
 #include "stage_model/result.h"
 
-namespace stage_model::store {
+namespace stage_model {
 
 // Calls step(i) for every i below `count`, in no order, on up to `threads` threads; returns when
 // all have ended. After a failure no new item is begun; the first failure is the result. Neighbours
@@ -44,4 +44,4 @@ Status parallel_for(std::size_t count, unsigned threads, const Step& step) {
   return result;
 }
 
-}  // namespace stage_model::store
+}  // namespace stage_model

@@ -13,20 +13,20 @@
 
 namespace stage_model::auth {
 
-struct Proof {
+struct Credential {
   std::string secret;       // "": to sign nothing is right
   std::time_t expires = 0;  // 0: never
 };
 
 // Thread-safe.
-class ProofKeeper {
+class CredentialCache {
  public:
   // `fetch` blocks for a bounded time. Fetched again `margin_s` before the expiry, or in the last
   // quarter of a life that is shorter.
-  ProofKeeper(std::function<Result<Proof>()> fetch, double margin_s);
-  ~ProofKeeper();  // waits for a fetch that is under way
-  ProofKeeper(const ProofKeeper&) = delete;
-  ProofKeeper& operator=(const ProofKeeper&) = delete;
+  CredentialCache(std::function<Result<Credential>()> fetch, double margin_s);
+  ~CredentialCache();  // waits for a fetch that is under way
+  CredentialCache(const CredentialCache&) = delete;
+  CredentialCache& operator=(const CredentialCache&) = delete;
 
   Status prepare();
   bool ready();
@@ -40,16 +40,16 @@ class ProofKeeper {
   Status accept(const std::string& handover);
 
  private:
-  void keep(Result<Proof> proof) STAGE_REQUIRES(mutex_);
+  void keep(Result<Credential> proof) STAGE_REQUIRES(mutex_);
   void fetch_aside() STAGE_REQUIRES(mutex_);
   bool fresh(std::time_t now) const STAGE_REQUIRES(mutex_);
   bool dead(std::time_t now) const STAGE_REQUIRES(mutex_);
   std::time_t pause() const STAGE_REQUIRES(mutex_);
 
-  const std::function<Result<Proof>()> fetch_;
+  const std::function<Result<Credential>()> fetch_;
   const double margin_s_;
   mutable Mutex mutex_;
-  std::optional<Proof> proof_ STAGE_GUARDED_BY(mutex_);
+  std::optional<Credential> proof_ STAGE_GUARDED_BY(mutex_);
   std::optional<Error> error_ STAGE_GUARDED_BY(mutex_);  // of the last fetch
   double early_s_ STAGE_GUARDED_BY(mutex_) = 0;          // before the expiry: time for another
   std::time_t next_fetch_ STAGE_GUARDED_BY(mutex_) = 0;  // not before
