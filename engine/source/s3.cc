@@ -12,13 +12,13 @@
 #include "engine/http/client.h"
 #include "engine/http/exchange.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/identified.h"
 #include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/s3_dialect.h"
 #include "engine/source/s3_list.h"
 #include "engine/source/s3_url.h"
 #include "engine/source/show.h"
-#include "engine/source/whoami.h"
 
 namespace stage_model::source {
 namespace {
@@ -46,7 +46,7 @@ plan::StoreHash proven_hash(const http::Headers& headers, const std::string& eta
   return {};
 }
 
-class S3 final : public Source {
+class S3 final : public IdentifiedSource {
  public:
   S3(S3Url url, S3Service service, std::shared_ptr<const auth::AwsLogin> login, std::string region,
      const http::Environment& environment, const TransferOptions& options, unsigned page_size)
@@ -61,7 +61,7 @@ class S3 final : public Source {
   }
 
   Result<plan::Listing> list() override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     Result<plan::Listing> listing = list_here();
     // Asked in the wrong region: once more in the one that the answer names.
     if (const std::string other = dialect_.other_region(); !listing && !other.empty()) {
@@ -84,21 +84,11 @@ class S3 final : public Source {
     return {};
   }
 
-  std::string handover() const override { return identity_->handover(); }
-  Status accept(const std::string& handover) override { return identity_->accept(handover); }
-
   Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [place = place_](const plan::Object& object) { return object_request(place, object.key); });
-  }
-
-  std::string identity() const override { return identity_->describe(); }
-
-  Result<std::string> whoami() override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
-    return whoami_text(display(), *identity_);
   }
 
  private:
@@ -116,11 +106,7 @@ class S3 final : public Source {
     dialect_.set(identity_, region_);
   }
 
-  std::string display() const { return "s3://" + url_.bucket + "/" + show(url_.path); }
-
-  tl::unexpected<Error> unable(const Error& error) const {
-    return fail(error.code, display() + ": " + error.message);
-  }
+  std::string display() const override { return "s3://" + url_.bucket + "/" + show(url_.path); }
 
   Result<plan::Listing> list_here() {
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
@@ -202,7 +188,6 @@ class S3 final : public Source {
   S3Dialect dialect_;
   std::string region_;
   S3Place place_;
-  auth::IdentityPtr identity_;
 };
 
 bool is_s3_url(std::string_view url, const Variables&) { return url.starts_with("s3://"); }
