@@ -48,16 +48,16 @@ class Login final : public AwsLogin {
   Login(std::string name, std::vector<std::string> passed_over, Fetch fetch)
       : name_(std::move(name)),
         passed_over_(std::move(passed_over)),
-        keeper_(std::move(fetch), kMargin) {}
+        cache_(std::move(fetch), kMargin) {}
 
-  CredentialCache& keeper() const override { return keeper_; }
+  CredentialCache& cache() const override { return cache_; }
   std::string describe() const override { return name_; }
   std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
   const std::string name_;
   const std::vector<std::string> passed_over_;
-  mutable CredentialCache keeper_;
+  mutable CredentialCache cache_;
 };
 
 // The instance's role if there is one, else nobody: known only once the metadata service is asked.
@@ -67,9 +67,9 @@ class InstanceLogin final : public AwsLogin {
       : passed_over_(std::move(passed_over)),
         variables_(std::move(variables)),
         exchange_(std::move(exchange)),
-        keeper_([this] { return fetch(); }, kMargin) {}
+        cache_([this] { return fetch(); }, kMargin) {}
 
-  CredentialCache& keeper() const override { return keeper_; }
+  CredentialCache& cache() const override { return cache_; }
 
   std::string describe() const override {
     const MutexLock lock(mutex_);
@@ -97,34 +97,27 @@ class InstanceLogin final : public AwsLogin {
   mutable Mutex mutex_;
   bool nobody_ STAGE_GUARDED_BY(mutex_) = true;
   std::string why_ STAGE_GUARDED_BY(mutex_);
-  mutable CredentialCache keeper_;
+  mutable CredentialCache cache_;
 };
 
-class AwsIdentity final : public Identity {
+class AwsIdentity final : public CachedIdentity {
  public:
   AwsIdentity(std::shared_ptr<const AwsLogin> login, AwsScope scope)
       : login_(std::move(login)), scope_(std::move(scope)) {}
 
   Status sign(http::Request& request) const override {
-    Result<std::string> secret = login_->keeper().secret();
+    Result<std::string> secret = cache().secret();
     if (!secret) return tl::unexpected(secret.error());
     if (secret->empty()) return {};
     aws_sign(request, unpack(*secret), scope_, std::time(nullptr));
     return {};
   }
-  Status check(std::time_t) const override { return {}; }
   std::string describe() const override { return login_->describe(); }
   std::vector<std::string> passed_over() const override { return login_->passed_over(); }
-  Status prepare() const override { return login_->keeper().prepare(); }
-  std::string handover() const override { return login_->keeper().handover(); }
-  Status accept(const std::string& handover) const override {
-    return login_->keeper().accept(handover);
-  }
-  bool ready() const override { return login_->keeper().ready(); }
-  unsigned generation() const override { return login_->keeper().generation(); }
-  bool renew(unsigned generation) const override { return login_->keeper().renew(generation); }
 
  private:
+  CredentialCache& cache() const override { return login_->cache(); }
+
   const std::shared_ptr<const AwsLogin> login_;
   const AwsScope scope_;
 };

@@ -21,7 +21,7 @@ std::string aws_region(const Variables& variables, const AwsProfile& profile);
 class AwsLogin {
  public:
   virtual ~AwsLogin() = default;
-  virtual CredentialCache& keeper() const = 0;
+  virtual CredentialCache& cache() const = 0;
   virtual std::string describe() const = 0;  // "keys of profile x"; no secrets
   // What was looked for before, and why each is not used. No secrets.
   virtual std::vector<std::string> passed_over() const = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/crypto.h"
+#include "engine/base/text.h"
 
 namespace stage_model::auth {
 namespace {

@@ -14,7 +14,7 @@ namespace {
 // Storage gives tokens an hour or a day; a long GET needs no token after its first byte.
 constexpr double kMargin = 300;
 
-class AzureLogin final : public Identity {
+class AzureLogin final : public CachedIdentity {
  public:
   // `anonymous`: if no way leads to a token.
   // `unusual`: what deserves a word in messages, `before`: all that was passed over.
@@ -24,25 +24,11 @@ class AzureLogin final : public Identity {
         unusual_(std::move(unusual)),
         anonymous_(anonymous),
         passed_over_(std::move(before)),
-        keeper_([this] { return fetch(); }, kMargin) {}
-
-  Status prepare() const override { return keeper_.prepare(); }
-
-  Status sign(http::Request& request) const override {
-    Result<std::string> token = keeper_.secret();
-    if (!token) return tl::unexpected(token.error());
-    if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
-    return {};
-  }
-
-  Status check(std::time_t) const override { return {}; }
-  bool ready() const override { return keeper_.ready(); }
-  unsigned generation() const override { return keeper_.generation(); }
-  bool renew(unsigned generation) const override { return keeper_.renew(generation); }
+        cache_([this] { return fetch(); }, kMargin) {}
 
   // With the way's name in front: who took it over renews it by the same one.
   std::string handover() const override {
-    const std::string proof = keeper_.handover();
+    const std::string proof = cache_.handover();
     const MutexLock lock(mutex_);
     return proof.empty() ? "" : chosen_ + "\n" + proof;
   }
@@ -54,7 +40,7 @@ class AzureLogin final : public Identity {
       const MutexLock lock(mutex_);
       chosen_ = handover.substr(0, end);
     }
-    return keeper_.accept(handover.substr(end + 1));
+    return cache_.accept(handover.substr(end + 1));
   }
 
   std::string describe() const override {
@@ -71,6 +57,8 @@ class AzureLogin final : public Identity {
   }
 
  private:
+  CredentialCache& cache() const override { return cache_; }
+
   static constexpr char kAnonymous[] = "anonymous";
 
   // The first time it chooses; later only the chosen way counts.
@@ -117,7 +105,7 @@ class AzureLogin final : public Identity {
   mutable Mutex mutex_;
   mutable std::string chosen_ STAGE_GUARDED_BY(mutex_);  // "" until prepare()
   mutable std::vector<std::string> passed_over_ STAGE_GUARDED_BY(mutex_);
-  mutable CredentialCache keeper_;  // last: its thread uses the rest
+  mutable CredentialCache cache_;  // last: its thread uses the rest
 };
 
 }  // namespace

@@ -123,4 +123,11 @@ Status CredentialCache::accept(const std::string& handover) {
   return {};
 }
 
+Status CachedIdentity::sign(http::Request& request) const {
+  Result<std::string> token = cache().secret();
+  if (!token) return tl::unexpected(token.error());
+  if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
+  return {};
+}
+
 }  // namespace stage_model::auth

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/auth/identity.h"
 #include "engine/base/mutex.h"
 #include "stage_model/result.h"
 
@@ -57,6 +58,22 @@ class CredentialCache {
   bool fetching_ STAGE_GUARDED_BY(mutex_) = false;
   bool refused_ STAGE_GUARDED_BY(mutex_) = false;  // the store does not accept proof_
   std::thread thread_ STAGE_GUARDED_BY(mutex_);
+};
+
+// An identity with such a credential. sign(): as a bearer token; nothing if it is empty.
+class CachedIdentity : public Identity {
+ public:
+  Status sign(http::Request& request) const override;
+  Status check(std::time_t) const override { return {}; }
+  Status prepare() const override { return cache().prepare(); }
+  std::string handover() const override { return cache().handover(); }
+  Status accept(const std::string& handover) const override { return cache().accept(handover); }
+  bool ready() const override { return cache().ready(); }
+  unsigned generation() const override { return cache().generation(); }
+  bool renew(unsigned generation) const override { return cache().renew(generation); }
+
+ protected:
+  virtual CredentialCache& cache() const = 0;
 };
 
 }  // namespace stage_model::auth

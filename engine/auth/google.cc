@@ -33,29 +33,18 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host.starts_with("127.");
 }
 
-class GoogleIdentity : public Identity {
+class GoogleIdentity : public CachedIdentity {
  public:
   GoogleIdentity(std::function<Result<Credential>()> fetch, std::vector<std::string> passed_over)
-      : passed_over_(std::move(passed_over)), keeper_(std::move(fetch), kMargin) {}
+      : passed_over_(std::move(passed_over)), cache_(std::move(fetch), kMargin) {}
 
-  Status sign(http::Request& request) const override {
-    Result<std::string> token = keeper_.secret();
-    if (!token) return tl::unexpected(token.error());
-    if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
-    return {};
-  }
-  Status check(std::time_t) const override { return {}; }
   std::vector<std::string> passed_over() const override { return passed_over_; }
-  Status prepare() const override { return keeper_.prepare(); }
-  std::string handover() const override { return keeper_.handover(); }
-  Status accept(const std::string& handover) const override { return keeper_.accept(handover); }
-  bool ready() const override { return keeper_.ready(); }
-  unsigned generation() const override { return keeper_.generation(); }
-  bool renew(unsigned generation) const override { return keeper_.renew(generation); }
 
  private:
+  CredentialCache& cache() const override { return cache_; }
+
   const std::vector<std::string> passed_over_;
-  mutable CredentialCache keeper_;
+  mutable CredentialCache cache_;
 };
 
 class KeyFileIdentity final : public GoogleIdentity {
