@@ -179,19 +179,6 @@ Run::Outcome Run::space() {
 
 // ---- plan
 
-namespace {
-
-// Is the extent on disk, as this rank's adopted journal proves?
-const store::ProvenExtent* find_proven(const std::vector<store::ProvenExtent>& proven,
-                                       const plan::Extent& extent) {
-  const auto at = std::find_if(proven.begin(), proven.end(), [&](const store::ProvenExtent& p) {
-    return p.offset == extent.offset && p.length == extent.length;
-  });
-  return at != proven.end() ? &*at : nullptr;
-}
-
-}  // namespace
-
 void Run::choose_sizes() {
   std::uint64_t total = 0;
   for (const plan::Object& object : listing_.objects) total += object.size;
@@ -230,7 +217,8 @@ Run::Outcome Run::plan() {
     for (std::uint32_t i = 0; i < chunk.extent_count && all; ++i) {
       const plan::Extent& extent = layout_.extents[chunk.first_extent + i];
       all = presence_.held[extent.object] ||
-            find_proven(presence_.partial[extent.object], extent) != nullptr;
+            store::find_extent(presence_.partial[extent.object], extent.offset, extent.length) !=
+                nullptr;
     }
     if (all) held_.set(c);
   }
@@ -435,7 +423,8 @@ std::vector<std::vector<store::ProvenExtent>> Run::proven_extents() const {
       if (presence_.held[extent.object]) continue;
       store::Digest digest = digests_[e];
       if (held_.test(c)) {
-        if (const auto* proven = find_proven(presence_.partial[extent.object], extent))
+        if (const auto* proven =
+                store::find_extent(presence_.partial[extent.object], extent.offset, extent.length))
           digest = proven->digest;
       }
       all[extent.object].push_back({extent.offset, extent.length, digest});

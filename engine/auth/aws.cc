@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "engine/auth/aws_grants.h"
+#include "engine/base/mutex.h"
 #include "engine/base/variables.h"
 
 namespace stage_model::auth {
@@ -39,25 +39,25 @@ Result<AwsKeys> checked_keys(AwsKeys keys, const std::string& from) {
   return keys;
 }
 
-Proof proof_of(const AwsGrant& grant) { return {pack(grant.keys), grant.expires}; }
+Credential proof_of(const AwsGrant& grant) { return {pack(grant.keys), grant.expires}; }
 
 class Login final : public AwsLogin {
  public:
-  using Fetch = std::function<Result<Proof>()>;
+  using Fetch = std::function<Result<Credential>()>;
 
   Login(std::string name, std::vector<std::string> passed_over, Fetch fetch)
       : name_(std::move(name)),
         passed_over_(std::move(passed_over)),
-        keeper_(std::move(fetch), kMargin) {}
+        cache_(std::move(fetch), kMargin) {}
 
-  ProofKeeper& keeper() const override { return keeper_; }
+  CredentialCache& cache() const override { return cache_; }
   std::string describe() const override { return name_; }
   std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
   const std::string name_;
   const std::vector<std::string> passed_over_;
-  mutable ProofKeeper keeper_;
+  mutable CredentialCache cache_;
 };
 
 // The instance's role if there is one, else nobody: known only once the metadata service is asked.
@@ -67,64 +67,57 @@ class InstanceLogin final : public AwsLogin {
       : passed_over_(std::move(passed_over)),
         variables_(std::move(variables)),
         exchange_(std::move(exchange)),
-        keeper_([this] { return fetch(); }, kMargin) {}
+        cache_([this] { return fetch(); }, kMargin) {}
 
-  ProofKeeper& keeper() const override { return keeper_; }
+  CredentialCache& cache() const override { return cache_; }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (nobody_ && why_.empty()) return "anonymous";
     return nobody_ ? "anonymous (" + why_ + ")" : "role of the EC2 instance";
   }
   std::vector<std::string> passed_over() const override { return passed_over_; }
 
  private:
-  Result<Proof> fetch() {
+  Result<Credential> fetch() {
     std::string why;
     Result<std::optional<AwsGrant>> grant = grant_of_instance(variables_, exchange_, why);
     if (!grant) return tl::unexpected(grant.error());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Keys that were there once do not turn into nobody in mid-transfer.
     if (!*grant && !nobody_) return fail(ExitCode::kSource, why);
     nobody_ = !*grant;
     why_ = why;
-    return *grant ? proof_of(**grant) : Proof{};
+    return *grant ? proof_of(**grant) : Credential{};
   }
 
   const std::vector<std::string> passed_over_;
   const Variables variables_;
   const http::Exchange exchange_;
-  mutable std::mutex mutex_;
-  bool nobody_ = true;  // under mutex_
-  std::string why_;     // under mutex_
-  mutable ProofKeeper keeper_;
+  mutable Mutex mutex_;
+  bool nobody_ STAGE_GUARDED_BY(mutex_) = true;
+  std::string why_ STAGE_GUARDED_BY(mutex_);
+  mutable CredentialCache cache_;
 };
 
-class AwsIdentity final : public Identity {
+class AwsIdentity final : public CachedIdentity {
  public:
   AwsIdentity(std::shared_ptr<const AwsLogin> login, AwsScope scope)
       : login_(std::move(login)), scope_(std::move(scope)) {}
 
   Status sign(http::Request& request) const override {
-    Result<std::string> secret = login_->keeper().secret();
+    Result<std::string> secret = cache().secret();
     if (!secret) return tl::unexpected(secret.error());
     if (secret->empty()) return {};
     aws_sign(request, unpack(*secret), scope_, std::time(nullptr));
     return {};
   }
-  Status check(std::time_t) const override { return {}; }
   std::string describe() const override { return login_->describe(); }
   std::vector<std::string> passed_over() const override { return login_->passed_over(); }
-  Status prepare() const override { return login_->keeper().prepare(); }
-  std::string handover() const override { return login_->keeper().handover(); }
-  Status accept(const std::string& handover) const override {
-    return login_->keeper().accept(handover);
-  }
-  bool ready() const override { return login_->keeper().ready(); }
-  unsigned generation() const override { return login_->keeper().generation(); }
-  bool renew(unsigned generation) const override { return login_->keeper().renew(generation); }
 
  private:
+  CredentialCache& cache() const override { return login_->cache(); }
+
   const std::shared_ptr<const AwsLogin> login_;
   const AwsScope scope_;
 };
@@ -187,9 +180,10 @@ Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
                                     AwsKeys keys) -> Result<std::shared_ptr<const AwsLogin>> {
     Result<AwsKeys> good = checked_keys(std::move(keys), name);
     if (!good) return tl::unexpected(good.error());
-    return std::make_shared<Login>(name, passed_over, [secret = pack(*good)]() -> Result<Proof> {
-      return Proof{secret, 0};
-    });
+    return std::make_shared<Login>(name, passed_over,
+                                   [secret = pack(*good)]() -> Result<Credential> {
+                                     return Credential{secret, 0};
+                                   });
   };
 
   AwsKeys keys = {variable(variables, "AWS_ACCESS_KEY_ID"),
@@ -221,7 +215,7 @@ Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
     }
     if (web.session.empty()) web.session = "stage-model";
     return std::make_shared<Login>("web identity for role " + web.role, passed_over,
-                                   [web, exchange = std::move(exchange)]() -> Result<Proof> {
+                                   [web, exchange = std::move(exchange)]() -> Result<Credential> {
                                      Result<AwsGrant> grant = grant_of_web_identity(web, exchange);
                                      if (!grant) return tl::unexpected(grant.error());
                                      return proof_of(*grant);
@@ -244,7 +238,7 @@ Result<std::shared_ptr<const AwsLogin>> choose_aws(const Variables& variables,
   if (*container) {
     return std::make_shared<Login>(
         "role of the container", passed_over,
-        [from = **container, exchange = std::move(exchange)]() -> Result<Proof> {
+        [from = **container, exchange = std::move(exchange)]() -> Result<Credential> {
           Result<AwsGrant> grant = grant_of_container(from, exchange);
           if (!grant) return tl::unexpected(grant.error());
           return proof_of(*grant);

@@ -7,8 +7,8 @@
 
 #include "engine/auth/aws_profile.h"
 #include "engine/auth/aws_sigv4.h"
+#include "engine/auth/credential_cache.h"
 #include "engine/auth/identity.h"
-#include "engine/auth/proof_keeper.h"
 #include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
@@ -21,7 +21,7 @@ std::string aws_region(const Variables& variables, const AwsProfile& profile);
 class AwsLogin {
  public:
   virtual ~AwsLogin() = default;
-  virtual ProofKeeper& keeper() const = 0;
+  virtual CredentialCache& cache() const = 0;
   virtual std::string describe() const = 0;  // "keys of profile x"; no secrets
   // What was looked for before, and why each is not used. No secrets.
   virtual std::vector<std::string> passed_over() const = 0;

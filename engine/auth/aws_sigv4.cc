@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
+#include "engine/base/text.h"
 
 namespace stage_model::auth {
 namespace {
@@ -18,18 +19,11 @@ namespace {
 // SHA-256 of no bytes.
 constexpr char kEmptyPayload[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-std::string hex(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return out;
-}
-
 std::string sha256_hex(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
   unsigned length = 0;
   EVP_Digest(text.data(), text.size(), out.data(), &length, EVP_sha256(), nullptr);
-  return hex({reinterpret_cast<const char*>(out.data()), length});
+  return to_hex({reinterpret_cast<const char*>(out.data()), length});
 }
 
 std::string lowered(std::string_view text) {
@@ -123,7 +117,7 @@ void aws_sign(http::Request& request, const AwsKeys& keys, const AwsScope& scope
   request.headers.emplace_back(
       "Authorization",
       fmt::format("AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}", keys.id,
-                  place, names, hex(hmac_sha256(key, text))));
+                  place, names, to_hex(hmac_sha256(key, text))));
 }
 
 }  // namespace stage_model::auth

@@ -57,7 +57,7 @@ const char* advice(const std::string& code) {
 }
 
 // `proof` are the form's fields that prove who asks.
-Result<std::optional<Proof>> ask(const Application& application, http::Query proof) {
+Result<std::optional<Credential>> ask(const Application& application, http::Query proof) {
   http::Query form = {{"grant_type", "client_credentials"},
                       {"client_id", application.client},
                       {"scope", std::string(kStorageResource) + ".default"}};
@@ -83,9 +83,9 @@ Result<std::optional<Proof>> ask(const Application& application, http::Query pro
                             application.client, answer->status, code.empty() ? "" : " ", code,
                             answer->status == 429 ? ": too many ask at once" : advice(code)));
   }
-  Result<Proof> token = parse_azure_token(answer->body, std::time(nullptr));
+  Result<Credential> token = parse_azure_token(answer->body, std::time(nullptr));
   if (!token) return fail(ExitCode::kSource, where + ": " + token.error().message);
-  return std::optional<Proof>(std::move(*token));
+  return std::optional<Credential>(std::move(*token));
 }
 
 }  // namespace
@@ -121,7 +121,8 @@ Result<std::optional<AzureTokenWay>> azure_workload_identity(
   if (!application) return tl::unexpected(application.error());
   AzureTokenWay way;
   way.name = "workload identity " + application->client;
-  way.fetch = [application = *application, file](std::string&) -> Result<std::optional<Proof>> {
+  way.fetch = [application = *application,
+               file](std::string&) -> Result<std::optional<Credential>> {
     // Kubernetes puts another token there every hour or so.
     Result<std::string> assertion = read_secret_file(file);
     if (!assertion) {

@@ -68,7 +68,7 @@ struct Imds {
     return asked;
   }
 
-  Result<std::optional<Proof>> fetch(std::string& why) const {
+  Result<std::optional<Credential>> fetch(std::string& why) const {
     thread_local std::minstd_rand random{std::random_device()()};
     double pause = kFirstPause;
     double waited = 0;
@@ -97,13 +97,14 @@ struct Imds {
     }
   }
 
-  Result<std::optional<Proof>> token(const http::ExchangeAnswer& answer) const {
-    Result<Proof> proof = parse_azure_token(answer.body, std::time(nullptr));
+  Result<std::optional<Credential>> token(const http::ExchangeAnswer& answer) const {
+    Result<Credential> proof = parse_azure_token(answer.body, std::time(nullptr));
     if (!proof) return fail(ExitCode::kSource, fmt::format("IMDS: {}", proof.error().message));
-    return std::optional<Proof>(std::move(*proof));
+    return std::optional<Credential>(std::move(*proof));
   }
 
-  Result<std::optional<Proof>> refused(const http::ExchangeAnswer& answer, std::string& why) const {
+  Result<std::optional<Credential>> refused(const http::ExchangeAnswer& answer,
+                                            std::string& why) const {
     const std::string code = azure_error_code(answer.body);
     // 400 is how it says that the machine has no such identity.
     if (answer.status == 400 && client.empty()) {
@@ -124,7 +125,7 @@ struct Imds {
                                                answer.status, code, origin));
   }
 
-  Result<std::optional<Proof>> gave_up(const Result<http::ExchangeAnswer>& answer) const {
+  Result<std::optional<Credential>> gave_up(const Result<http::ExchangeAnswer>& answer) const {
     if (!answer) {
       return fail(ExitCode::kSource,
                   fmt::format("IMDS at {} stopped answering: {}", origin, answer.error().message));
@@ -161,7 +162,8 @@ AzureTokenWay azure_managed_identity(const Variables& variables,
   }
   AzureTokenWay way;
   way.name = "managed identity" + (imds.client.empty() ? "" : " " + imds.client);
-  way.fetch = [imds, usable = url.has_value()](std::string& why) -> Result<std::optional<Proof>> {
+  way.fetch = [imds,
+               usable = url.has_value()](std::string& why) -> Result<std::optional<Credential>> {
     if (!usable) {
       return fail(ExitCode::kSource, "AZURE_POD_IDENTITY_AUTHORITY_HOST is not an http URL");
     }

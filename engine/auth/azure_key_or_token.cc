@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <utility>
+
+#include "engine/base/mutex.h"
 
 namespace stage_model::auth {
 namespace {
@@ -30,12 +31,12 @@ class KeyOrToken final : public Identity {
   Status prepare() const override { return current()->prepare(); }
 
   bool by_key() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return state_ != State::kToken;
   }
 
   bool ready() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ == State::kKey || state_ == State::kNoToken) return true;
     const bool ready = token_->ready();
     if (state_ == State::kToken || !ready) return ready;
@@ -51,12 +52,12 @@ class KeyOrToken final : public Identity {
 
   // 0 is the key.
   unsigned generation() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return state_ == State::kToken ? token_->generation() : 0;
   }
 
   bool renew(unsigned generation) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     switch (state_) {
       case State::kKey:
         state_ = State::kAsking;
@@ -73,26 +74,26 @@ class KeyOrToken final : public Identity {
   }
 
   std::string handover() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return state_ == State::kToken ? token_->handover() : "";
   }
 
   Status accept(const std::string& handover) const override {
     if (handover.empty()) return {};
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     state_ = State::kToken;
     return token_->accept(handover);
   }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ == State::kToken) return token_->describe();
     if (state_ != State::kNoToken) return key_->describe();
     return fmt::format("{} (and no token: {})", key_->describe(), why_);
   }
 
   std::vector<std::string> passed_over() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kToken) return {};
     std::vector<std::string> out = {
         fmt::format("{}: the account does not accept keys (KeyBasedAuthenticationNotPermitted)",
@@ -105,14 +106,14 @@ class KeyOrToken final : public Identity {
   enum class State { kKey, kAsking, kToken, kNoToken };
 
   IdentityPtr current() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return state_ == State::kToken ? token_ : key_;
   }
 
   const IdentityPtr key_, token_;
-  mutable std::mutex mutex_;
-  mutable State state_ = State::kKey;  // under mutex_
-  mutable std::string why_;            // under mutex_: there is no token
+  mutable Mutex mutex_;
+  mutable State state_ STAGE_GUARDED_BY(mutex_) = State::kKey;
+  mutable std::string why_ STAGE_GUARDED_BY(mutex_);  // there is no token
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 // Storage gives tokens an hour or a day; a long GET needs no token after its first byte.
 constexpr double kMargin = 300;
 
-class AzureLogin final : public Identity {
+class AzureLogin final : public CachedIdentity {
  public:
   // `anonymous`: if no way leads to a token.
   // `unusual`: what deserves a word in messages, `before`: all that was passed over.
@@ -24,26 +24,12 @@ class AzureLogin final : public Identity {
         unusual_(std::move(unusual)),
         anonymous_(anonymous),
         passed_over_(std::move(before)),
-        keeper_([this] { return fetch(); }, kMargin) {}
-
-  Status prepare() const override { return keeper_.prepare(); }
-
-  Status sign(http::Request& request) const override {
-    Result<std::string> token = keeper_.secret();
-    if (!token) return tl::unexpected(token.error());
-    if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
-    return {};
-  }
-
-  Status check(std::time_t) const override { return {}; }
-  bool ready() const override { return keeper_.ready(); }
-  unsigned generation() const override { return keeper_.generation(); }
-  bool renew(unsigned generation) const override { return keeper_.renew(generation); }
+        cache_([this] { return fetch(); }, kMargin) {}
 
   // With the way's name in front: who took it over renews it by the same one.
   std::string handover() const override {
-    const std::string proof = keeper_.handover();
-    const std::lock_guard lock(mutex_);
+    const std::string proof = cache_.handover();
+    const MutexLock lock(mutex_);
     return proof.empty() ? "" : chosen_ + "\n" + proof;
   }
 
@@ -51,14 +37,14 @@ class AzureLogin final : public Identity {
     const std::size_t end = handover.find('\n');
     if (end == std::string::npos) return {};
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       chosen_ = handover.substr(0, end);
     }
-    return keeper_.accept(handover.substr(end + 1));
+    return cache_.accept(handover.substr(end + 1));
   }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!chosen_.empty() && chosen_ != kAnonymous) return chosen_;
     std::string out;
     for (const std::string& why : unusual_) out += (out.empty() ? "" : "; ") + why;
@@ -66,25 +52,27 @@ class AzureLogin final : public Identity {
   }
 
   std::vector<std::string> passed_over() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return passed_over_;
   }
 
  private:
+  CredentialCache& cache() const override { return cache_; }
+
   static constexpr char kAnonymous[] = "anonymous";
 
   // The first time it chooses; later only the chosen way counts.
-  Result<Proof> fetch() const {
+  Result<Credential> fetch() const {
     std::string chosen;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       chosen = chosen_;
     }
     std::vector<std::string> reasons;
     for (const AzureTokenWay& way : ways_) {
       if (!chosen.empty() && way.name != chosen) continue;
       std::string why;
-      Result<std::optional<Proof>> proof = way.fetch(why);
+      Result<std::optional<Credential>> proof = way.fetch(why);
       if (!proof) return fail(proof.error().code, way.name + ": " + proof.error().message);
       if (*proof) {
         choose(way.name, std::move(reasons));
@@ -101,11 +89,11 @@ class AzureLogin final : public Identity {
                                                  : all);
     }
     choose(kAnonymous, std::move(reasons));
-    return Proof{};
+    return Credential{};
   }
 
   void choose(const std::string& name, std::vector<std::string> reasons) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!chosen_.empty()) return;
     chosen_ = name;
     std::move(reasons.begin(), reasons.end(), std::back_inserter(passed_over_));
@@ -114,10 +102,10 @@ class AzureLogin final : public Identity {
   const std::vector<AzureTokenWay> ways_;
   const std::vector<std::string> unusual_;
   const bool anonymous_;
-  mutable std::mutex mutex_;
-  mutable std::string chosen_;                    // under mutex_; "" until prepare()
-  mutable std::vector<std::string> passed_over_;  // under mutex_
-  mutable ProofKeeper keeper_;                    // last: its thread uses the rest
+  mutable Mutex mutex_;
+  mutable std::string chosen_ STAGE_GUARDED_BY(mutex_);  // "" until prepare()
+  mutable std::vector<std::string> passed_over_ STAGE_GUARDED_BY(mutex_);
+  mutable CredentialCache cache_;  // last: its thread uses the rest
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/auth/credential_cache.h"
 #include "engine/auth/identity.h"
-#include "engine/auth/proof_keeper.h"
 #include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
@@ -31,7 +31,7 @@ struct AzureTokenWay {
   std::string name;  // "managed identity 1234-…", for messages
   // Blocks for a bounded time. Nothing, and the reason in `why`, where there is no such identity
   // here; an error where there is one and it does not work. Thread-safe.
-  std::function<Result<std::optional<Proof>>(std::string& why)> fetch;
+  std::function<Result<std::optional<Credential>>(std::string& why)> fetch;
 };
 
 // By AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE (read
@@ -60,7 +60,7 @@ Result<IdentityPtr> azure_login(const Variables& variables, const AzureSurroundi
 
 // {"access_token":…, "expires_in"/"expires_on":…}, with numbers as such or as text. Errors:
 // kSource; messages hold nothing of it.
-Result<Proof> parse_azure_token(const std::string& json, std::time_t now);
+Result<Credential> parse_azure_token(const std::string& json, std::time_t now);
 // "AADSTS7000215" of an error body, else its "error"; letters, digits and _ only.
 std::string azure_error_code(const std::string& json);
 // May a secret go there? https, or this machine.

@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 #include "engine/http/date.h"
 
 namespace stage_model::auth {

@@ -33,13 +33,13 @@ bool token_byte(char c) { return c > 0x20 && c < 0x7f; }
 
 }  // namespace
 
-Result<Proof> parse_azure_token(const std::string& json, std::time_t now) {
+Result<Credential> parse_azure_token(const std::string& json, std::time_t now) {
   simdjson::dom::parser parser;
   element document;
   if (parser.parse(json.data(), json.size()).get(document) != simdjson::SUCCESS) {
     return fail(ExitCode::kSource, "the answer is not JSON");
   }
-  Proof proof;
+  Credential proof;
   proof.secret = std::string(text_of(document, "access_token"));
   if (proof.secret.empty()) proof.secret = std::string(text_of(document, "accessToken"));  // az
   if (proof.secret.empty() || !std::all_of(proof.secret.begin(), proof.secret.end(), token_byte)) {

@@ -1,7 +1,8 @@
 #include "engine/auth/bearer.h"
 
-#include <mutex>
 #include <utility>
+
+#include "engine/base/mutex.h"
 
 namespace stage_model::auth {
 namespace {
@@ -12,7 +13,7 @@ class Bearer final : public Identity {
       : passed_over_(std::move(passed_over)), token_(std::move(token)), what_(std::move(what)) {}
 
   Status sign(http::Request& request) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
     return {};
   }
@@ -20,19 +21,19 @@ class Bearer final : public Identity {
   Status check(std::time_t) const override { return {}; }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return token_.empty() ? "anonymous" : "token (" + what_ + ")";
   }
 
   std::vector<std::string> passed_over() const override { return passed_over_; }
 
   std::string handover() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return token_.empty() ? "" : what_ + "\n" + token_;
   }
 
   Status accept(const std::string& handover) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::size_t end = handover.find('\n');
     if (end == std::string::npos) return {};
     what_ = handover.substr(0, end);
@@ -42,8 +43,9 @@ class Bearer final : public Identity {
 
  private:
   const std::vector<std::string> passed_over_;
-  mutable std::mutex mutex_;
-  mutable std::string token_, what_;  // under mutex_
+  mutable Mutex mutex_;
+  mutable std::string token_ STAGE_GUARDED_BY(mutex_);
+  mutable std::string what_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace

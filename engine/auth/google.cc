@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "engine/auth/anonymous.h"
 #include "engine/auth/secret_file.h"
+#include "engine/base/mutex.h"
 #include "engine/base/variables.h"
 
 namespace stage_model::auth {
@@ -33,34 +33,23 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host.starts_with("127.");
 }
 
-class GoogleIdentity : public Identity {
+class GoogleIdentity : public CachedIdentity {
  public:
-  GoogleIdentity(std::function<Result<Proof>()> fetch, std::vector<std::string> passed_over)
-      : passed_over_(std::move(passed_over)), keeper_(std::move(fetch), kMargin) {}
+  GoogleIdentity(std::function<Result<Credential>()> fetch, std::vector<std::string> passed_over)
+      : passed_over_(std::move(passed_over)), cache_(std::move(fetch), kMargin) {}
 
-  Status sign(http::Request& request) const override {
-    Result<std::string> token = keeper_.secret();
-    if (!token) return tl::unexpected(token.error());
-    if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
-    return {};
-  }
-  Status check(std::time_t) const override { return {}; }
   std::vector<std::string> passed_over() const override { return passed_over_; }
-  Status prepare() const override { return keeper_.prepare(); }
-  std::string handover() const override { return keeper_.handover(); }
-  Status accept(const std::string& handover) const override { return keeper_.accept(handover); }
-  bool ready() const override { return keeper_.ready(); }
-  unsigned generation() const override { return keeper_.generation(); }
-  bool renew(unsigned generation) const override { return keeper_.renew(generation); }
 
  private:
+  CredentialCache& cache() const override { return cache_; }
+
   const std::vector<std::string> passed_over_;
-  mutable ProofKeeper keeper_;
+  mutable CredentialCache cache_;
 };
 
 class KeyFileIdentity final : public GoogleIdentity {
  public:
-  KeyFileIdentity(std::string name, std::function<Result<Proof>()> fetch,
+  KeyFileIdentity(std::string name, std::function<Result<Credential>()> fetch,
                   std::vector<std::string> passed_over)
       : GoogleIdentity(std::move(fetch), std::move(passed_over)), name_(std::move(name)) {}
   std::string describe() const override { return name_; }
@@ -71,18 +60,25 @@ class KeyFileIdentity final : public GoogleIdentity {
 
 // What the metadata server said, known only once it is asked.
 struct Metadata {
-  std::mutex mutex;
-  bool nobody = true;  // under mutex
-  std::string why;     // under mutex
+  Mutex mutex;
+  bool nobody STAGE_GUARDED_BY(mutex) = true;
+  std::string why STAGE_GUARDED_BY(mutex);
+
+  // A token that was there once does not turn into nobody in mid-transfer.
+  Result<Credential> say_nobody(std::string reason) STAGE_REQUIRES(mutex) {
+    if (!nobody) return fail(ExitCode::kSource, std::move(reason));
+    why = std::move(reason);
+    return Credential{};
+  }
 };
 
 class MetadataIdentity final : public GoogleIdentity {
  public:
-  MetadataIdentity(std::shared_ptr<Metadata> known, std::function<Result<Proof>()> fetch,
+  MetadataIdentity(std::shared_ptr<Metadata> known, std::function<Result<Credential>()> fetch,
                    std::vector<std::string> passed_over)
       : GoogleIdentity(std::move(fetch), std::move(passed_over)), known_(std::move(known)) {}
   std::string describe() const override {
-    const std::lock_guard lock(known_->mutex);
+    const MutexLock lock(known_->mutex);
     if (!known_->nobody) return "service account of the metadata server";
     return known_->why.empty() ? "anonymous" : "anonymous (" + known_->why + ")";
   }
@@ -91,8 +87,8 @@ class MetadataIdentity final : public GoogleIdentity {
   const std::shared_ptr<Metadata> known_;
 };
 
-Result<Proof> ask_metadata(const std::string& origin, const http::Exchange& exchange,
-                           Metadata& known) {
+Result<Credential> ask_metadata(const std::string& origin, const http::Exchange& exchange,
+                                Metadata& known) {
   constexpr std::string_view kWho = "the metadata server of Google Cloud";
   http::ExchangeRequest asked;
   asked.request.origin = origin;
@@ -106,25 +102,20 @@ Result<Proof> ask_metadata(const std::string& origin, const http::Exchange& exch
     answer = http::exchange_with_retries(exchange, asked, kAttempts);
   }
 
-  const std::lock_guard lock(known.mutex);
-  const auto nobody = [&known](std::string why) -> Result<Proof> {
-    // A token that was there once does not turn into nobody in mid-transfer.
-    if (!known.nobody) return fail(ExitCode::kSource, std::move(why));
-    known.why = std::move(why);
-    return Proof{};
-  };
-  if (!answer) return nobody(fmt::format("{} does not answer: not on Google Cloud", kWho));
+  const MutexLock lock(known.mutex);
+  if (!answer)
+    return known.say_nobody(fmt::format("{} does not answer: not on Google Cloud", kWho));
   const auto flavor = answer->headers.find("metadata-flavor");
   // Other clouds have something else at this address.
   if (flavor == answer->headers.end() || flavor->second != "Google") {
-    return nobody(fmt::format("who answers at {} is not {}", origin, kWho));
+    return known.say_nobody(fmt::format("who answers at {} is not {}", origin, kWho));
   }
-  if (answer->status == 404) return nobody("this machine has no service account");
+  if (answer->status == 404) return known.say_nobody("this machine has no service account");
   if (answer->status != 200) {
     return fail(ExitCode::kSource,
                 fmt::format("{} gives no token (HTTP {}): try later", kWho, answer->status));
   }
-  Result<Proof> proof = parse_google_token(answer->body, std::time(nullptr));
+  Result<Credential> proof = parse_google_token(answer->body, std::time(nullptr));
   if (!proof) return fail(proof.error().code, fmt::format("{}: {}", kWho, proof.error().message));
   known.nobody = false;
   known.why.clear();
@@ -166,7 +157,7 @@ Result<KeyFile> parse_key_file(const std::string& json) {
   return file;
 }
 
-Result<Proof> exchange_key(const KeyFile& file, const http::Exchange& exchange) {
+Result<Credential> exchange_key(const KeyFile& file, const http::Exchange& exchange) {
   Result<http::Url> url = http::parse_url(file.token_uri);
   if (!url) return fail(ExitCode::kSource, "its token_uri: " + url.error().message);
   if (url->scheme != "https" && !is_loopback(url->host)) {
@@ -217,8 +208,8 @@ Result<IdentityPtr> from_file(const std::string& path, const std::string& text,
       file->type == "service_account" ? "service account " + file->email : "user of " + path;
   return std::make_shared<KeyFileIdentity>(
       std::move(name),
-      [path, file = *file, exchange = std::move(exchange)]() -> Result<Proof> {
-        Result<Proof> proof = exchange_key(file, exchange);
+      [path, file = *file, exchange = std::move(exchange)]() -> Result<Credential> {
+        Result<Credential> proof = exchange_key(file, exchange);
         if (!proof) return fail(proof.error().code, path + ": " + proof.error().message);
         return proof;
       },
@@ -227,7 +218,7 @@ Result<IdentityPtr> from_file(const std::string& path, const std::string& text,
 
 }  // namespace
 
-Result<Proof> parse_google_token(const std::string& json, std::time_t now) {
+Result<Credential> parse_google_token(const std::string& json, std::time_t now) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   std::string_view token;
@@ -239,7 +230,7 @@ Result<Proof> parse_google_token(const std::string& json, std::time_t now) {
   if (root["expires_in"].get(life) != simdjson::SUCCESS || life <= 0 || life > kLongestLife) {
     return fail(ExitCode::kSource, "the answer does not say how long its token holds");
   }
-  return Proof{std::string(token), now + static_cast<std::time_t>(life)};
+  return Credential{std::string(token), now + static_cast<std::time_t>(life)};
 }
 
 Result<IdentityPtr> choose_google(const Variables& variables, http::Exchange exchange) {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "engine/auth/credential_cache.h"
 #include "engine/auth/identity.h"
-#include "engine/auth/proof_keeper.h"
 #include "engine/base/variables.h"
 #include "engine/http/exchange.h"
 
@@ -16,7 +16,7 @@ namespace stage_model::auth {
 Result<IdentityPtr> choose_google(const Variables& variables, http::Exchange exchange);
 
 // {"access_token": …, "expires_in": seconds}. Errors: kSource.
-Result<Proof> parse_google_token(const std::string& json, std::time_t now);
+Result<Credential> parse_google_token(const std::string& json, std::time_t now);
 
 // The three parts of a JWT for a service account, signed with its RSA key (PEM). Errors: kSource
 // for a key that is none.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "engine/auth/crypto.h"
 #include "engine/auth/google.h"
+#include "engine/base/crypto.h"
 
 namespace stage_model::auth {
 namespace {

@@ -31,7 +31,7 @@ class Identity : public http::Signer {
   // prepare(). No secrets.
   virtual std::vector<std::string> passed_over() const { return {}; }
 
-  // For proofs that are fetched and run out (tokens); proof_keeper.h has it.
+  // For proofs that are fetched and run out (tokens); credential_cache.h has it.
 
   // Fetches the first proof, unless one is there. Blocks; every wait has a limit. Rank 0, before it
   // lists; others only where nothing was handed over. Errors: kSource.

@@ -10,33 +10,51 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// The length of the sequence that a lead byte begins, 0 for a byte that begins none.
-std::size_t sequence_length(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return 2;
-  if (lead >= 0xe0 && lead <= 0xef) return 3;
-  if (lead >= 0xf0 && lead <= 0xf4) return 4;
-  return 0;
+constexpr char kHex[] = "0123456789abcdef";
+
+// The length of the UTF-8 character at the front, which is not empty; 0 if there is none.
+std::size_t character_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  std::size_t length = 0;
+  if (lead < 0x80) length = 1;
+  if (lead >= 0xc2 && lead <= 0xdf) length = 2;
+  if (lead >= 0xe0 && lead <= 0xef) length = 3;
+  if (lead >= 0xf0 && lead <= 0xf4) length = 4;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t k = 1; k < length; ++k) {
+    if ((static_cast<unsigned char>(text[k]) & 0xc0) != 0x80) return 0;
+  }
+  if (length > 2) {  // overlong forms, surrogates, beyond U+10FFFF
+    const auto second = static_cast<unsigned char>(text[1]);
+    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
+      return 0;
+    }
+  }
+  return length;
 }
 
 }  // namespace
 
-std::string quote(std::string_view text, std::size_t limit) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  const bool readable = valid_utf8(text);
-  std::string out = "\"";
-  for (std::size_t i = 0; i < text.size() && i < limit; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (is_control(text[i]) || (byte >= 0x80 && !readable)) {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = is_control(text[0]) ? 0 : character_length(text);
+    if (length == 0) {
+      const auto byte = static_cast<unsigned char>(text[0]);
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
     } else {
-      out += text[i];
+      out += text.substr(0, length);
     }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
-  if (text.size() > limit) out += "...";
-  return out + "\"";
+  return out;
+}
+
+std::string quote(std::string_view text, std::size_t limit) {
+  const std::string shown = printable(text.substr(0, limit));
+  return '"' + shown + (text.size() > limit ? "...\"" : "\"");
 }
 
 std::string one_line(std::string_view text, std::size_t limit) {
@@ -57,21 +75,10 @@ std::string one_line(std::string_view text, std::size_t limit) {
 std::string errno_text(int error) { return std::generic_category().message(error); }
 
 bool valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = sequence_length(lead);
-    if (length == 0 || text.size() - i < length) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
-    }
-    if (length > 2) {  // overlong forms, surrogates, beyond U+10FFFF
-      const auto second = static_cast<unsigned char>(text[i + 1]);
-      if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-          (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-        return false;
-      }
-    }
-    i += length;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
   }
   return true;
 }
@@ -102,6 +109,29 @@ std::string lowered(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::string to_hex(std::string_view bytes) {
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  }
+  return out;
+}
+
+std::string from_hex(std::string_view text, std::size_t size) {
+  std::string out;
+  if (text.size() != size * 2) return out;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const int high = hex_digit(text[i]);
+    const int low = hex_digit(text[i + 1]);
+    if (high < 0 || low < 0) return {};
+    out += static_cast<char>(high * 16 + low);
   }
   return out;
 }

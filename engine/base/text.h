@@ -6,6 +6,9 @@
 
 namespace stage_model {
 
+// Control bytes and whatever is no UTF-8 as \xNN, the rest as it is.
+std::string printable(std::string_view text);
+
 // The text in double quotes, cut after `limit` bytes, everything unprintable written as \xNN: safe
 // for one line of a log or a terminal.
 std::string quote(std::string_view text, std::size_t limit = 200);
@@ -27,6 +30,12 @@ std::string_view pasted(std::string_view text);
 
 // ASCII only, whatever the locale.
 std::string lowered(std::string_view text);
+
+// Two lower-case digits a byte.
+std::string to_hex(std::string_view bytes);
+
+// The `size` bytes that these digits stand for, of either case; "" if it is anything else.
+std::string from_hex(std::string_view text, std::size_t size);
 
 // The value of a hexadecimal digit of either case, below 0 for another character.
 int hex_digit(char c);

@@ -4,37 +4,21 @@
 #include <array>
 #include <cstdio>
 
+#include "engine/base/scan.h"
+
 namespace stage_model {
 namespace {
-
-// Takes exactly `digits` digits from the front.
-bool number(std::string_view& text, std::size_t digits, int& value) {
-  if (text.size() < digits) return false;
-  value = 0;
-  for (std::size_t i = 0; i < digits; ++i) {
-    if (text[i] < '0' || text[i] > '9') return false;
-    value = value * 10 + (text[i] - '0');
-  }
-  text.remove_prefix(digits);
-  return true;
-}
-
-bool literal(std::string_view& text, char expected) {
-  if (!text.starts_with(expected)) return false;
-  text.remove_prefix(1);
-  return true;
-}
 
 // "T08:49[:37[.123]]Z" after the date.
 bool read_clock(std::string_view text, std::tm& parts) {
   if (text.empty()) return true;
-  if (!literal(text, 'T') || !number(text, 2, parts.tm_hour) || !literal(text, ':') ||
-      !number(text, 2, parts.tm_min)) {
+  if (!take_literal(text, "T") || !take_digits(text, 2, parts.tm_hour) ||
+      !take_literal(text, ":") || !take_digits(text, 2, parts.tm_min)) {
     return false;
   }
-  if (literal(text, ':')) {
-    if (!number(text, 2, parts.tm_sec)) return false;
-    if (literal(text, '.')) {
+  if (take_literal(text, ":")) {
+    if (!take_digits(text, 2, parts.tm_sec)) return false;
+    if (take_literal(text, ".")) {
       const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
       if (digits == 0) return false;
       text.remove_prefix(digits);
@@ -47,8 +31,9 @@ bool read_clock(std::string_view text, std::tm& parts) {
 
 std::optional<std::time_t> parse_iso_time(std::string_view text) {
   std::tm parts{};
-  if (!number(text, 4, parts.tm_year) || !literal(text, '-') || !number(text, 2, parts.tm_mon) ||
-      !literal(text, '-') || !number(text, 2, parts.tm_mday) || !read_clock(text, parts)) {
+  if (!take_digits(text, 4, parts.tm_year) || !take_literal(text, "-") ||
+      !take_digits(text, 2, parts.tm_mon) || !take_literal(text, "-") ||
+      !take_digits(text, 2, parts.tm_mday) || !read_clock(text, parts)) {
     return std::nullopt;
   }
   if (parts.tm_mon < 1 || parts.tm_mon > 12 || parts.tm_mday < 1 || parts.tm_mday > 31 ||
@@ -64,9 +49,9 @@ std::string format_iso_time(std::time_t when) {
   std::tm parts{};
   ::gmtime_r(&when, &parts);
   std::array<char, 96> out{};  // not strftime: it writes years before 1000 in fewer digits
-  const int length = std::snprintf(out.data(), out.size(), "%04d-%02d-%02dT%02d:%02d:%02dZ",
-                                   parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                                   parts.tm_hour, parts.tm_min, parts.tm_sec);
+  const int length =
+      std::snprintf(out.data(), out.size(), "%04d-%02d-%02dT%02d:%02d:%02dZ", parts.tm_year + 1900,
+                    parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
   return {out.data(), static_cast<std::size_t>(length)};
 }
 

@@ -48,7 +48,6 @@ class Attempt {
   Attempt& operator=(const Attempt&) = delete;
 
   CURL* handle() const { return easy_; }
-  std::uint64_t received() const { return received_; }
 
   bool paused() const { return paused_; }  // by the rate limit
   void resume();                           // may receive at once

@@ -31,7 +31,7 @@ Client::~Client() {
 void Client::start(RangeGet get) {
   auto job = std::make_unique<Job>();
   job->request = std::move(get.request);
-  job->route.home = place_of(job->request);
+  job->route.home = location_of(job->request);
   job->what = std::move(get.what);
   job->expected.ranged = true;
   job->expected.first = get.offset;
@@ -53,7 +53,7 @@ Result<Response> Client::perform(Request request, const std::string& what, std::
   auto answer = promise->get_future();
   auto job = std::make_unique<Job>();
   job->request = std::move(request);
-  job->route.home = place_of(job->request);
+  job->route.home = location_of(job->request);
   job->what = what;
   job->expected.max_body = max_body;
   job->done = [promise](Result<Response> result) { promise->set_value(std::move(result)); };

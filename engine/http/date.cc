@@ -5,30 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/base/scan.h"
+
 namespace stage_model::http {
 namespace {
 
 constexpr std::array<std::string_view, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-// Takes exactly `digits` digits from the front.
-bool number(std::string_view& text, std::size_t digits, int& value) {
-  if (text.size() < digits) return false;
-  value = 0;
-  for (std::size_t i = 0; i < digits; ++i) {
-    if (text[i] < '0' || text[i] > '9') return false;
-    value = value * 10 + (text[i] - '0');
-  }
-  text.remove_prefix(digits);
-  return true;
-}
-
-bool literal(std::string_view& text, std::string_view expected) {
-  if (!text.starts_with(expected)) return false;
-  text.remove_prefix(expected.size());
-  return true;
-}
 
 std::optional<std::time_t> to_time(int year, int month, int day, int hour, int minute, int second) {
   if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) {
@@ -60,13 +44,13 @@ std::optional<std::time_t> parse_http_date(std::string_view text) {
   if (comma != 3) return std::nullopt;
   text.remove_prefix(5);
   int day = 0, year = 0, hour = 0, minute = 0, second = 0;
-  if (!number(text, 2, day) || !literal(text, " ")) return std::nullopt;
+  if (!take_digits(text, 2, day) || !take_literal(text, " ")) return std::nullopt;
   const auto* month = std::find(kMonths.begin(), kMonths.end(), text.substr(0, 3));
   if (month == kMonths.end()) return std::nullopt;
   text.remove_prefix(3);
-  if (!literal(text, " ") || !number(text, 4, year) || !literal(text, " ") ||
-      !number(text, 2, hour) || !literal(text, ":") || !number(text, 2, minute) ||
-      !literal(text, ":") || !number(text, 2, second) || text != " GMT") {
+  if (!take_literal(text, " ") || !take_digits(text, 4, year) || !take_literal(text, " ") ||
+      !take_digits(text, 2, hour) || !take_literal(text, ":") || !take_digits(text, 2, minute) ||
+      !take_literal(text, ":") || !take_digits(text, 2, second) || text != " GMT") {
     return std::nullopt;
   }
   return to_time(year, static_cast<int>(month - kMonths.begin()) + 1, day, hour, minute, second);

@@ -22,21 +22,30 @@ Dispatcher::Dispatcher(const Shared& shared)
     : shared_(shared),
       throttle_(shared.options.concurrency, shared.options.backoff_first_s,
                 shared.options.backoff_max_s, std::random_device()()),
-      places_(shared.dialect.redirects()),
-      retries_(shared, throttle_, places_) {}
+      redirects_(shared.dialect.redirects()),
+      retries_(shared, throttle_, redirects_) {}
 
 std::size_t Dispatcher::enlist(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   inboxes_.emplace_back().wake = std::move(wake);
   return inboxes_.size() - 1;
 }
 
 void Dispatcher::add(JobPtr job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   waiting_.push_back(std::move(job));
   dispatch();
   // Somebody has to look at the clock for it; where all places are taken, who frees one does.
   if (!stopped_ && !waiting_.empty() && running_ < throttle_.limit()) inboxes_.front().wake();
+}
+
+std::deque<JobPtr>::iterator Dispatcher::next_job(double time) {
+  auto at = waiting_.begin();
+  while (at != waiting_.end() &&
+         ((*at)->not_before > time || redirects_.being_found((*at)->route))) {
+    ++at;
+  }
+  return at;
 }
 
 // Whoever has least to do gets the next one: the requests in flight, mostly fewer than there may
@@ -45,10 +54,7 @@ void Dispatcher::dispatch() {
   const double time = now();
   if (stopped_ || time < throttle_.not_before()) return;
   while (running_ < throttle_.limit()) {
-    const auto next =
-        std::find_if(waiting_.begin(), waiting_.end(), [this, time](const JobPtr& job) {
-          return job->not_before <= time && !places_.being_found(job->route);
-        });
+    const auto next = next_job(time);
     if (next == waiting_.end()) return;
     const auto inbox =
         std::min_element(inboxes_.begin(), inboxes_.end(),
@@ -56,7 +62,7 @@ void Dispatcher::dispatch() {
     JobPtr job = std::move(*next);
     waiting_.erase(next);
     job->worker = static_cast<std::size_t>(inbox - inboxes_.begin());
-    places_.send(job->route, time);
+    redirects_.send(job->route, time);
     inbox->jobs.push_back(std::move(job));
     ++inbox->load;
     ++running_;
@@ -65,7 +71,7 @@ void Dispatcher::dispatch() {
 }
 
 std::vector<JobPtr> Dispatcher::take(std::size_t worker) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   dispatch();
   return std::exchange(inboxes_[worker].jobs, {});
 }
@@ -76,22 +82,22 @@ void Dispatcher::release(const Job& job) {
 }
 
 void Dispatcher::put_back(JobPtr job, double not_before) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   release(*job);
-  places_.leave(job->route);
+  redirects_.leave(job->route);
   job->not_before = not_before;
   waiting_.push_front(std::move(job));
   dispatch();
 }
 
 void Dispatcher::found(Job& job) {
-  const std::lock_guard lock(mutex_);
-  places_.found(job.route, now());
+  const MutexLock lock(mutex_);
+  redirects_.found(job.route, now());
   dispatch();
 }
 
 bool Dispatcher::try_again(JobPtr& job, Outcome& outcome) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   release(*job);
   const bool again = retries_.again(*job, outcome);
   if (again) waiting_.push_front(std::move(job));
@@ -124,12 +130,12 @@ void Dispatcher::fail(const Job& job, Outcome outcome) const {
 }
 
 double Dispatcher::wait() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   double until = std::numeric_limits<double>::infinity();
   if (!waiting_.empty()) until = shared_.deadline;
   if (running_ < throttle_.limit()) {
     for (const JobPtr& job : waiting_) {
-      if (places_.being_found(job->route)) continue;
+      if (redirects_.being_found(job->route)) continue;
       until = std::min(until, std::max(job->not_before, throttle_.not_before()));
     }
   }
@@ -137,7 +143,7 @@ double Dispatcher::wait() const {
 }
 
 void Dispatcher::stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stopped_ = true;
   for (Inbox& inbox : inboxes_) {
     for (JobPtr& job : inbox.jobs) {
@@ -150,16 +156,16 @@ void Dispatcher::stop() {
 }
 
 bool Dispatcher::stopped() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return stopped_;
 }
 
 bool Dispatcher::end_waiting(const std::string& reason) {
   std::deque<JobPtr> jobs;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     jobs.swap(waiting_);
-    for (const JobPtr& job : jobs) places_.leave(job->route);
+    for (const JobPtr& job : jobs) redirects_.leave(job->route);
   }
   for (const JobPtr& job : jobs) {
     Outcome outcome;
@@ -171,7 +177,7 @@ bool Dispatcher::end_waiting(const std::string& reason) {
 }
 
 Counters Dispatcher::counters() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Counters out = retries_.counters();
   out.requests = requests_;
   out.bytes = shared_.bucket.total();

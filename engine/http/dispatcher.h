@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "engine/base/mutex.h"
 #include "engine/http/attempt.h"
 #include "engine/http/job.h"
 #include "engine/http/options.h"
-#include "engine/http/places.h"
+#include "engine/http/redirect_cache.h"
 #include "engine/http/retries.h"
 #include "engine/http/shared.h"
 #include "engine/http/throttle.h"
@@ -60,22 +60,22 @@ class Dispatcher {
     std::size_t load = 0;  // jobs that the worker has, those in here included
   };
 
-  void dispatch();               // mutex_ held; after all that may have made a job ready
-  void release(const Job& job);  // mutex_ held
+  void dispatch() STAGE_REQUIRES(mutex_);  // after all that may have made a job ready
+  std::deque<JobPtr>::iterator next_job(double time) STAGE_REQUIRES(mutex_);  // that may begin
+  void release(const Job& job) STAGE_REQUIRES(mutex_);
   bool try_again(JobPtr& job, Outcome& outcome);
   void fail(const Job& job, Outcome outcome) const;
 
   const Shared& shared_;
   std::atomic<std::uint64_t> requests_{0};
-  mutable std::mutex mutex_;
-  // The rest is under mutex_.
-  bool stopped_ = false;
-  std::deque<JobPtr> waiting_;
-  std::vector<Inbox> inboxes_;
-  std::size_t running_ = 0;  // jobs that workers have
-  Throttle throttle_;
-  Places places_;
-  Retries retries_;
+  mutable Mutex mutex_;
+  bool stopped_ STAGE_GUARDED_BY(mutex_) = false;
+  std::deque<JobPtr> waiting_ STAGE_GUARDED_BY(mutex_);
+  std::vector<Inbox> inboxes_ STAGE_GUARDED_BY(mutex_);
+  std::size_t running_ STAGE_GUARDED_BY(mutex_) = 0;  // jobs that workers have
+  Throttle throttle_ STAGE_GUARDED_BY(mutex_);
+  RedirectCache redirects_ STAGE_GUARDED_BY(mutex_);
+  Retries retries_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace stage_model::http

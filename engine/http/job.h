@@ -10,7 +10,7 @@
 
 #include "engine/http/attempt.h"
 #include "engine/http/dialect.h"
-#include "engine/http/places.h"
+#include "engine/http/redirect_cache.h"
 #include "engine/http/request.h"
 #include "stage_model/result.h"
 

@@ -47,17 +47,17 @@ bool has_scheme(std::string_view text) {
 
 }  // namespace
 
-Place place_of(const Request& request) {
-  Place place{request.origin, request.path};
-  if (!request.query.empty()) place.target += "?" + format_query(request.query);
-  return place;
+Location location_of(const Request& request) {
+  Location out{request.origin, request.path};
+  if (!request.query.empty()) out.target += "?" + format_query(request.query);
+  return out;
 }
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-Result<Place> follow(const Place& from, std::string_view location) {
+Result<Location> follow(const Location& from, std::string_view location) {
   location = location.substr(0, location.find('#'));
   const std::string shown =
       redact(location.substr(0, std::min(location.find('?'), std::size_t{200})));
@@ -70,11 +70,11 @@ Result<Place> follow(const Place& from, std::string_view location) {
     const std::size_t mark = std::min(location.find('?'), location.size());
     const std::string_view own = location.substr(0, mark);
     const std::string_view query = location.substr(mark);
-    if (own.empty()) return Place{from.origin, path + std::string(query)};
+    if (own.empty()) return Location{from.origin, path + std::string(query)};
     const std::string whole = own.front() == '/'
                                   ? std::string(own)
                                   : path.substr(0, path.rfind('/') + 1) + std::string(own);
-    return Place{from.origin, without_dots(whole) + std::string(query)};
+    return Location{from.origin, without_dots(whole) + std::string(query)};
   }
   const std::string absolute =
       location.starts_with("//") ? scheme + ":" + std::string(location) : std::string(location);
@@ -87,9 +87,9 @@ Result<Place> follow(const Place& from, std::string_view location) {
         ExitCode::kSource,
         fmt::format("redirects from https to plain http ({}), which is not followed", shown));
   }
-  Place place{without_default_port(*url), url->path.empty() ? "/" : url->path};
-  if (!url->query.empty()) place.target += "?" + url->query;
-  return place;
+  Location out{without_default_port(*url), url->path.empty() ? "/" : url->path};
+  if (!url->query.empty()) out.target += "?" + url->query;
+  return out;
 }
 
 }  // namespace stage_model::http

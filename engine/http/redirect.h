@@ -9,14 +9,14 @@
 
 namespace stage_model::http {
 
-struct Place {
+struct Location {
   std::string origin;  // "https://host[:port]", without a default port
   std::string target;  // path and query, encoded, sent as it stands
   std::string url() const { return origin + target; }
-  bool operator==(const Place&) const = default;
+  bool operator==(const Location&) const = default;
 };
 
-Place place_of(const Request& request);
+Location location_of(const Request& request);
 
 // 301, 302, 303, 307, 308.
 bool is_redirect(int status);
@@ -24,6 +24,6 @@ bool is_redirect(int status);
 // `location` as a server wrote it: absolute or relative to `from`; a fragment is dropped, dots in
 // relative ones are resolved. Refused: what is no http or https URL, and from https to http.
 // Errors: kSource; messages hold no query.
-Result<Place> follow(const Place& from, std::string_view location);
+Result<Location> follow(const Location& from, std::string_view location);
 
 }  // namespace stage_model::http

@@ -27,8 +27,8 @@ bool complete(const Job& job, Kind kind) {
 
 }  // namespace
 
-Retries::Retries(const Shared& shared, Throttle& throttle, Places& places)
-    : shared_(shared), throttle_(throttle), places_(places) {}
+Retries::Retries(const Shared& shared, Throttle& throttle, RedirectCache& redirects)
+    : shared_(shared), throttle_(throttle), redirects_(redirects) {}
 
 bool Retries::again(Job& job, Outcome& outcome) {
   job.received += outcome.received;
@@ -37,14 +37,14 @@ bool Retries::again(Job& job, Outcome& outcome) {
   if (outcome.kind == Kind::kOk) {
     throttle_.succeeded();
     ever_succeeded_ = true;
-    places_.found(job.route, now());
+    redirects_.found(job.route, now());
     return false;
   }
   if (job.whole) job.received = 0;
   // An error answer too shows that name and network are right.
   if (outcome.response.status != 0 && outcome.kind != Kind::kProxy) ever_succeeded_ = true;
   if (outcome.kind == Kind::kRefused && go_elsewhere(job, outcome)) return true;
-  places_.leave(job.route);
+  redirects_.leave(job.route);
   if (!may_retry(job, outcome)) return false;
   // What is left of the connection is not trusted with the rest.
   job.fresh = outcome.kind != Kind::kThrottled;
@@ -59,7 +59,7 @@ bool Retries::again(Job& job, Outcome& outcome) {
 bool Retries::go_elsewhere(Job& job, Outcome& outcome) {
   const int status = outcome.response.status;
   if (shared_.dialect.redirects() && is_redirect(status)) {
-    Status moved = places_.redirect(job.route, header(outcome.response.headers, "location"));
+    Status moved = redirects_.redirect(job.route, header(outcome.response.headers, "location"));
     if (moved) return true;
     outcome.kind = Kind::kRedirect;
     outcome.detail = moved.error().message;
@@ -70,8 +70,8 @@ bool Retries::go_elsewhere(Job& job, Outcome& outcome) {
     job.renewed = true;
     return true;
   }
-  if (status < 400 || !job.route.place || shared_.options.max_retries == 0) return false;
-  if (!places_.lost(job.route)) return false;
+  if (status < 400 || !job.route.redirected || shared_.options.max_retries == 0) return false;
+  if (!redirects_.lost(job.route)) return false;
   job.not_before = now() + throttle_.backoff(job.route.lost);
   ++counters_.retries_server;
   return true;

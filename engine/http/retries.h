@@ -5,7 +5,7 @@
 #include "engine/http/attempt.h"
 #include "engine/http/job.h"
 #include "engine/http/options.h"
-#include "engine/http/places.h"
+#include "engine/http/redirect_cache.h"
 #include "engine/http/shared.h"
 #include "engine/http/throttle.h"
 
@@ -14,7 +14,7 @@ namespace stage_model::http {
 class Retries {
  public:
   // All outlive it.
-  Retries(const Shared& shared, Throttle& throttle, Places& places);
+  Retries(const Shared& shared, Throttle& throttle, RedirectCache& redirects);
 
   // True: `job` is prepared for another attempt. False: it is over, as `outcome` says.
   bool again(Job& job, Outcome& outcome);
@@ -29,7 +29,7 @@ class Retries {
 
   const Shared& shared_;
   Throttle& throttle_;
-  Places& places_;
+  RedirectCache& redirects_;
   bool ever_succeeded_ = false;
   Counters counters_;
 };

@@ -16,7 +16,7 @@ void TokenBucket::refill(double now) {
 
 bool TokenBucket::open(double now) {
   if (unlimited()) return true;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   refill(now);
   return tokens_ > 0;
 }
@@ -24,13 +24,13 @@ bool TokenBucket::open(double now) {
 void TokenBucket::take(std::uint64_t bytes) {
   total_ += bytes;
   if (unlimited()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tokens_ -= static_cast<double>(bytes);
 }
 
 double TokenBucket::wait(double now) {
   if (unlimited()) return 0;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   refill(now);
   return tokens_ > 0 ? 0 : -tokens_ / rate_ + 0.001;
 }

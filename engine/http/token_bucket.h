@@ -4,7 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+
+#include "engine/base/mutex.h"
 
 namespace stage_model::http {
 
@@ -22,11 +23,12 @@ class TokenBucket {
   double wait(double now);
 
  private:
-  void refill(double now);  // mutex_ held
+  void refill(double now) STAGE_REQUIRES(mutex_);
   const double rate_, capacity_;
   std::atomic<std::uint64_t> total_{0};
-  std::mutex mutex_;
-  double tokens_, last_;  // under mutex_
+  Mutex mutex_;
+  double tokens_ STAGE_GUARDED_BY(mutex_);
+  double last_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace stage_model::http

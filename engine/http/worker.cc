@@ -82,9 +82,9 @@ void Worker::begin(JobPtr job) {
 
 void Worker::attempt(JobPtr job, double time) {
   Request request = job->request;
-  if (job->route.place) {
-    request.origin = job->route.place->origin;
-    request.path = job->route.place->target;
+  if (job->route.redirected) {
+    request.origin = job->route.redirected->origin;
+    request.path = job->route.redirected->target;
     request.query.clear();
   }
   Expected expected = job->expected;

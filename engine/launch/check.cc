@@ -2,17 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "engine/base/command.h"
 #include "engine/launch/assemble.h"
 #include "engine/launch/peer_auth.h"
 #include "engine/launch/loop.h"
@@ -39,47 +36,13 @@ constexpr double kCommandTimeout = 15;
 constexpr double kResolveTimeout = 10;
 constexpr std::size_t kBlock = 4096;
 
-// Output of a command, at most 1 MiB; nothing if it fails or takes too long.
+// Output of a command; nothing if it fails or takes too long.
 std::optional<std::string> output_of(const std::vector<std::string>& command) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<std::string> copy = command;
-  std::vector<char*> arguments;
-  arguments.reserve(copy.size() + 1);
-  for (std::string& argument : copy) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  std::string output;
-  if (error == 0) {
-    const double until = now() + kCommandTimeout;
-    constexpr std::size_t kMost = std::size_t{1} << 20;
-    bool open = true;
-    while (open && now() < until && output.size() < kMost) {
-      pollfd ready{ends[0], POLLIN, 0};
-      if (poll(&ready, 1, 100) <= 0) continue;
-      std::array<char, kBlock> piece{};
-      const ssize_t got = read(ends[0], piece.data(), piece.size());
-      open = got > 0;
-      if (open) output.append(piece.data(), static_cast<std::size_t>(got));
-    }
-    if (open) kill(pid, SIGKILL);
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    close(ends[0]);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
-    return std::nullopt;
-  }
-  close(ends[0]);
-  return std::nullopt;
+  std::vector<std::string> environment;
+  for (char** item = environ; *item != nullptr; ++item) environment.emplace_back(*item);
+  Result<CommandEnd> end = run_command(command, std::move(environment), kCommandTimeout);
+  if (!end || !end->succeeded()) return std::nullopt;
+  return std::move(end->output);
 }
 
 void check_credentials(const Config& config, Findings* findings) {

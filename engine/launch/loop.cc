@@ -15,7 +15,7 @@ Mailbox::Mailbox() : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 Mailbox::~Mailbox() { ::close(event_fd_); }
 
 void Mailbox::post(std::function<void()> work) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closed_) return;
   work_.push_back(std::move(work));
   const std::uint64_t one = 1;
@@ -24,7 +24,7 @@ void Mailbox::post(std::function<void()> work) {
 }
 
 void Mailbox::close() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   closed_ = true;
   work_.clear();
 }
@@ -35,7 +35,7 @@ void Mailbox::drain() {
   for (;;) {
     std::function<void()> work;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       if (work_.empty()) return;
       work = std::move(work_.front());
       work_.pop_front();

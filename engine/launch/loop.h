@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "engine/base/clock.h"
+#include "engine/base/mutex.h"
 
 namespace stage_model::launch {
 
@@ -30,9 +30,9 @@ class Mailbox {
   friend class Loop;
   void drain();
 
-  std::mutex mutex_;
-  std::deque<std::function<void()>> work_;
-  bool closed_ = false;
+  Mutex mutex_;
+  std::deque<std::function<void()>> work_ STAGE_GUARDED_BY(mutex_);
+  bool closed_ STAGE_GUARDED_BY(mutex_) = false;
   int event_fd_ = -1;
 };
 

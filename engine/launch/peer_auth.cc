@@ -2,35 +2,18 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include <cstdlib>
 
+#include "engine/base/text.h"
+
 namespace stage_model::launch {
-namespace {
-
-std::string hex(const std::string& bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
-
-}  // namespace
 
 std::string Claim::text() const {
   return fmt::format("stage-model 1\n{}\n{}\n{}\n{}\n{}\n{}\n",
                      role == Role::kChild ? "child" : "parent", job, child, parent,
-                     hex(child_nonce), hex(parent_nonce));
-}
-
-std::string hmac_sha256(const std::string& key, const std::string& text) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &length);
-  return {reinterpret_cast<const char*>(digest), length};
+                     to_hex(child_nonce), to_hex(parent_nonce));
 }
 
 std::string random_bytes(std::size_t count) {

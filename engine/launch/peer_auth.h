@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/base/crypto.h"
 #include "stage_model/config.h"
 #include "stage_model/result.h"
 
@@ -64,7 +65,6 @@ struct LinkKeys {
 LinkKeys make_keys(const std::string& child_share, const std::string& parent_share,
                    const Claim& claim);
 
-std::string hmac_sha256(const std::string& key, const std::string& text);  // 32 bytes
 std::string random_bytes(std::size_t count);
 bool equal_secrets(const std::string& a, const std::string& b);  // in constant time
 

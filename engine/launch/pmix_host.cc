@@ -5,11 +5,12 @@
 #include <pmix_server.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
+
+#include "engine/base/clock.h"
+#include "engine/base/mutex.h"
 
 namespace stage_model::launch {
 namespace {
@@ -22,7 +23,7 @@ class Answer {
   static void arrive(pmix_status_t status, void* data) {
     const std::unique_ptr<std::shared_ptr<Answer>> self(
         static_cast<std::shared_ptr<Answer>*>(data));
-    const std::lock_guard<std::mutex> lock((*self)->mutex_);
+    const MutexLock lock((*self)->mutex_);
     (*self)->status_ = status;
     (*self)->arrived_ = true;
     (*self)->changed_.notify_all();
@@ -38,17 +39,19 @@ class Answer {
       delete data;
       return status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status;
     }
-    std::unique_lock<std::mutex> lock(answer->mutex_);
-    const bool arrived = answer->changed_.wait_for(
-        lock, std::chrono::duration<double>(kCallTimeout), [&answer] { return answer->arrived_; });
-    return arrived ? answer->status_ : PMIX_ERR_TIMEOUT;
+    const double deadline = now() + kCallTimeout;
+    MutexLock lock(answer->mutex_);
+    while (!answer->arrived_ && now() < deadline) {
+      answer->changed_.wait_for(lock, deadline - now());
+    }
+    return answer->arrived_ ? answer->status_ : PMIX_ERR_TIMEOUT;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool arrived_ = false;
-  pmix_status_t status_ = PMIX_SUCCESS;
+  Mutex mutex_;
+  Condition changed_;
+  bool arrived_ STAGE_GUARDED_BY(mutex_) = false;
+  pmix_status_t status_ STAGE_GUARDED_BY(mutex_) = PMIX_SUCCESS;
 };
 
 // An array of pmix_info_t that is built by key and owned.

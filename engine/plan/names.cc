@@ -4,19 +4,10 @@
 
 #include <unordered_set>
 
+#include "engine/base/text.h"
+
 namespace stage_model::plan {
 namespace {
-
-// The length of the UTF-8 sequence at the front of `text`, 0 if there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : 4;
-  if ((lead >= 0x80 && lead < 0xC2) || lead > 0xF4 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
 
 Status refuse(std::string_view name, std::string_view why) {
   return fail(ExitCode::kSource,
@@ -60,23 +51,9 @@ Status check_one(std::string_view name, std::size_t room) {
 
 std::string printable(std::string_view name) {
   constexpr std::size_t kShown = 200;
-  std::string out = "'";
-  for (std::size_t i = 0; i < name.size();) {
-    if (name.size() > kShown + 20 && i >= kShown / 2 && i < name.size() - kShown / 2) {
-      i = name.size() - kShown / 2;
-      out += "...";
-    }
-    const std::size_t length = utf8_length(name.substr(i));
-    const auto byte = static_cast<unsigned char>(name[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02X}", byte);
-      ++i;
-    } else {
-      out.append(name, i, length);
-      i += length;
-    }
-  }
-  return out + "'";
+  if (name.size() <= kShown + 20) return "'" + stage_model::printable(name) + "'";
+  return "'" + stage_model::printable(name.substr(0, kShown / 2)) + "..." +
+         stage_model::printable(name.substr(name.size() - kShown / 2)) + "'";
 }
 
 Status check_names(const Listing& listing, std::string_view destination) {

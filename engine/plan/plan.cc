@@ -230,16 +230,12 @@ Assignment assign(const Layout& layout, const std::vector<Bits>& holders,
 Balance balance(const Listing& listing, const Layout& layout, const Assignment& assignment) {
   Balance sum;
   for (const Object& object : listing.objects) sum.total_bytes += object.size;
-  bool first = true;
   for (std::size_t rank = 0; rank < assignment.shards.size(); ++rank) {
     const std::uint64_t bytes = assignment.shard_bytes[rank];
     sum.download_bytes += bytes;
     for (const std::uint32_t chunk : assignment.resends[rank])
       sum.resend_bytes += layout.chunks[chunk].bytes;
-    if (bytes == 0) continue;  // a rank that does not download is not out of balance
-    sum.shard_min = first ? bytes : std::min(sum.shard_min, bytes);
     sum.shard_max = std::max(sum.shard_max, bytes);
-    first = false;
   }
   return sum;
 }

@@ -98,7 +98,7 @@ struct Balance {
   std::uint64_t total_bytes = 0;     // of all objects
   std::uint64_t download_bytes = 0;  // that nobody holds
   std::uint64_t resend_bytes = 0;    // that some hold
-  std::uint64_t shard_min = 0, shard_max = 0;
+  std::uint64_t shard_max = 0;
 };
 Balance balance(const Listing& listing, const Layout& layout, const Assignment& assignment);
 

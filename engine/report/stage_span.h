@@ -31,7 +31,6 @@ struct StageSpan {
     end = std::max(end, now);
     bytes += more;
   }
-  double seconds() const { return end > begin ? end - begin : 0; }
 };
 
 }  // namespace stage_model::report

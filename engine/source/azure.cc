@@ -15,6 +15,7 @@
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/identified.h"
 #include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
@@ -25,12 +26,12 @@ namespace {
 constexpr char kApiVersion[] = "2021-08-06";
 constexpr unsigned kPageSize = 5000;
 
-class Azure final : public Source {
+class Azure final : public IdentifiedSource {
  public:
   Azure(AzureUrl url, auth::IdentityPtr identity, const Variables& variables,
         const TransferOptions& options, unsigned page_size, std::vector<std::string> passed_over)
-      : url_(std::move(url)),
-        identity_(std::move(identity)),
+      : IdentifiedSource(std::move(identity)),
+        url_(std::move(url)),
         passed_over_(std::move(passed_over)),
         environment_(http::read_environment(variables)),
         options_(options),
@@ -38,12 +39,10 @@ class Azure final : public Source {
         dialect_(url_.account, url_.container, identity_) {}
 
   Result<plan::Listing> list() override {
-    if (Status status = identity_->check(std::time(nullptr)); !status) {
-      return fail(status.error().code, display() + ": " + status.error().message);
+    if (Status status = of_model(identity_->check(std::time(nullptr))); !status) {
+      return tl::unexpected(status.error());
     }
-    if (Status status = identity_->prepare(); !status) {
-      return fail(status.error().code, display() + ": " + status.error().message);
-    }
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
     Result<plan::Listing> listing =
         identity_->for_one_object()
@@ -68,8 +67,8 @@ class Azure final : public Source {
   }
 
   Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
-    if (Status status = identity_->check(std::time(nullptr)); !status) {
-      return fail(status.error().code, display() + ": " + status.error().message);
+    if (Status status = of_model(identity_->check(std::time(nullptr))); !status) {
+      return tl::unexpected(status.error());
     }
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
@@ -81,11 +80,6 @@ class Azure final : public Source {
           return request;
         });
   }
-
-  std::string handover() const override { return identity_->handover(); }
-  Status accept(const std::string& handover) override { return identity_->accept(handover); }
-
-  std::string identity() const override { return identity_->describe(); }
 
   Result<std::string> whoami() override {
     if (Status status = identity_->prepare(); !status) return tl::unexpected(status.error());
@@ -112,7 +106,7 @@ class Azure final : public Source {
   // "$root" is sent as it is written: Azure signs it so.
   std::string container_path() const { return url_.base + "/" + url_.container; }
   std::string resolved() const { return url_.origin + "\n" + url_.base; }
-  std::string display() const {
+  std::string display() const override {
     return url_.origin + container_path() + "/" + http::encode_path(url_.path);
   }
 
@@ -152,7 +146,6 @@ class Azure final : public Source {
   }
 
   AzureUrl url_;
-  auth::IdentityPtr identity_;
   std::vector<std::string> passed_over_;
   http::Environment environment_;
   TransferOptions options_;

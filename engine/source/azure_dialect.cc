@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/source/refusal.h"
-#include "engine/source/xml_error.h"
+#include "engine/source/xml.h"
 
 namespace stage_model::source {
 namespace {

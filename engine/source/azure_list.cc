@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 #include "engine/http/headers.h"
 #include "engine/http/url.h"
 #include "engine/source/show.h"
@@ -64,7 +64,7 @@ Result<Entry> parse_blob(const pugi::xml_node& blob) {
   entry.etag = quoted(text_of(properties, "Etag"));
   entry.archived = text_of(properties, "AccessTier") == "Archive";
   // Absent where the uploader did not state it; one that is not an MD5 says nothing.
-  const auto md5 = auth::base64_decode(text_of(properties, "Content-MD5"));
+  const auto md5 = base64_decode(text_of(properties, "Content-MD5"));
   if (md5 && md5->size() == 16) {
     entry.hash.kind = plan::StoreHash::Kind::kMd5;
     entry.hash.bytes = *md5;
@@ -101,7 +101,7 @@ Result<Entry> parse_azure_headers(const std::string& name, const http::Headers& 
   entry.size = *size;
   entry.etag = quoted(std::string(http::header(headers, "etag")));
   entry.archived = http::header(headers, "x-ms-access-tier") == "Archive";
-  const auto md5 = auth::base64_decode(http::header(headers, "content-md5"));
+  const auto md5 = base64_decode(http::header(headers, "content-md5"));
   if (md5 && md5->size() == 16) entry.hash = {plan::StoreHash::Kind::kMd5, *md5};
   return entry;
 }

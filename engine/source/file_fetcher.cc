@@ -8,15 +8,14 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/base/clock.h"
+#include "engine/base/mutex.h"
 #include "engine/http/token_bucket.h"
 #include "engine/source/show.h"
 #include "engine/source/whole_fetch.h"
@@ -82,7 +81,7 @@ class FileFetcher final : public Fetcher {
 
   ~FileFetcher() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stop_ = true;
     }
     wake_.notify_all();
@@ -103,7 +102,7 @@ class FileFetcher final : public Fetcher {
     }
     const auto whole = std::make_shared<WholeFetch>(std::move(fetch.done), count);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (std::uint64_t at = 0; at < fetch.length; at += block_size_) {
         blocks_.push_back({fetch.object, fetch.offset + at,
                            std::min(block_size_, fetch.length - at), fetch.target + at, whole});
@@ -124,8 +123,8 @@ class FileFetcher final : public Fetcher {
     while (true) {
       Block block;
       {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [this] { return stop_ || !blocks_.empty(); });
+        MutexLock lock(mutex_);
+        while (!stop_ && blocks_.empty()) wake_.wait(lock);
         if (!stop_) wait_for_rate(lock);
         if (stop_) return;
         if (blocks_.empty()) continue;  // another thread took it meanwhile
@@ -137,9 +136,9 @@ class FileFetcher final : public Fetcher {
     }
   }
 
-  void wait_for_rate(std::unique_lock<std::mutex>& lock) {
+  void wait_for_rate(MutexLock& lock) STAGE_REQUIRES(mutex_) {
     while (!stop_ && !bucket_.open(now())) {
-      wake_.wait_for(lock, std::chrono::duration<double>(bucket_.wait(now())));
+      wake_.wait_for(lock, bucket_.wait(now()));
     }
   }
 
@@ -157,11 +156,11 @@ class FileFetcher final : public Fetcher {
 
   const std::uint64_t block_size_;
   const double deadline_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;         // under mutex_
-  std::deque<Block> blocks_;  // under mutex_
-  http::TokenBucket bucket_;  // under mutex_
+  Mutex mutex_;
+  Condition wake_;
+  bool stop_ STAGE_GUARDED_BY(mutex_) = false;
+  std::deque<Block> blocks_ STAGE_GUARDED_BY(mutex_);
+  http::TokenBucket bucket_ STAGE_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> requests_{0}, bytes_{0};
   std::vector<std::thread> threads_;
 };

@@ -12,10 +12,10 @@
 #include "engine/source/gcs_dialect.h"
 #include "engine/source/gcs_list.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/identified.h"
 #include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
-#include "engine/source/whoami.h"
 
 namespace stage_model::source {
 namespace {
@@ -60,21 +60,21 @@ Result<Place> find_place(const std::string& bucket, const Variables& variables) 
   return Place{origin, base + "/b/" + http::encode(bucket) + "/o"};
 }
 
-class Gcs final : public Source {
+class Gcs final : public IdentifiedSource {
  public:
   Gcs(std::string bucket, std::string path, Place place, auth::IdentityPtr identity,
       const http::Environment& environment, const TransferOptions& options, unsigned page_size)
-      : bucket_(std::move(bucket)),
+      : IdentifiedSource(std::move(identity)),
+        bucket_(std::move(bucket)),
         path_(std::move(path)),
         place_(std::move(place)),
-        identity_(std::move(identity)),
         environment_(environment),
         options_(options),
         page_size_(page_size),
         dialect_(bucket_, identity_) {}
 
   Result<plan::Listing> list() override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
     Result<plan::Listing> listing =
         list_pages(path_, display(), page_size_,
@@ -95,11 +95,8 @@ class Gcs final : public Source {
     return {};
   }
 
-  std::string handover() const override { return identity_->handover(); }
-  Status accept(const std::string& handover) override { return identity_->accept(handover); }
-
   Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [place = place_](const plan::Object& object) {
@@ -114,19 +111,8 @@ class Gcs final : public Source {
         });
   }
 
-  std::string identity() const override { return identity_->describe(); }
-
-  Result<std::string> whoami() override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
-    return whoami_text(display(), *identity_);
-  }
-
  private:
-  std::string display() const { return "gs://" + bucket_ + "/" + show(path_); }
-
-  tl::unexpected<Error> unable(const Error& error) const {
-    return fail(error.code, display() + ": " + error.message);
-  }
+  std::string display() const override { return "gs://" + bucket_ + "/" + show(path_); }
 
   Result<Page> get_page(http::Client& client, const std::string& prefix, const std::string& from,
                         unsigned most) {
@@ -142,7 +128,6 @@ class Gcs final : public Source {
 
   const std::string bucket_, path_;
   Place place_;
-  const auth::IdentityPtr identity_;
   const http::Environment environment_;
   const TransferOptions options_;
   const unsigned page_size_;

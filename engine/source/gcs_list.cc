@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 #include "engine/http/headers.h"
 #include "engine/source/show.h"
 
@@ -20,9 +20,9 @@ std::string text_of(const element& parent, const char* name) {
 // The crc32c, which every object has (composite ones have no MD5) and which takes less time.
 plan::StoreHash hash_of(const element& item) {
   using Kind = plan::StoreHash::Kind;
-  const auto crc32c = auth::base64_decode(text_of(item, "crc32c"));  // big-endian
+  const auto crc32c = base64_decode(text_of(item, "crc32c"));  // big-endian
   if (crc32c && crc32c->size() == 4) return {Kind::kCrc32c, *crc32c};
-  const auto md5 = auth::base64_decode(text_of(item, "md5Hash"));
+  const auto md5 = base64_decode(text_of(item, "md5Hash"));
   if (md5 && md5->size() == 16) return {Kind::kMd5, *md5};
   return {};
 }

@@ -13,11 +13,11 @@
 #include "engine/source/hf_tree.h"
 #include "engine/source/hf_url.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/identified.h"
 #include "engine/source/lfs_pointer.h"
 #include "engine/source/plain_http.h"
 #include "engine/source/register.h"
 #include "engine/source/show.h"
-#include "engine/source/whoami.h"
 
 namespace stage_model::source {
 namespace {
@@ -26,12 +26,12 @@ constexpr std::size_t kMaxAnswer = 64 << 20;  // bytes of JSON
 constexpr unsigned kMaxPages = 100000;
 constexpr double kThrottleBudget = 900;  // seconds; the hub counts requests over five minutes
 
-class Hf final : public Source {
+class Hf final : public IdentifiedSource {
  public:
   Hf(HfUrl url, auth::IdentityPtr identity, const Variables& variables,
      const TransferOptions& options)
-      : url_(std::move(url)),
-        identity_(std::move(identity)),
+      : IdentifiedSource(std::move(identity)),
+        url_(std::move(url)),
         variables_(variables),
         environment_(http::read_environment(variables)),
         options_(options),
@@ -68,17 +68,11 @@ class Hf final : public Source {
     return {};
   }
 
-  std::string handover() const override { return identity_->handover(); }
-  Status accept(const std::string& handover) override { return identity_->accept(handover); }
-
   Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
     return make_http_fetcher(
         client_options(options), options.block_size, environment_, identity_, dialect_,
         [this](const plan::Object& object) { return file_request(object.key); });
   }
-
-  std::string identity() const override { return identity_->describe(); }
-  Result<std::string> whoami() override { return whoami_text(display(), *identity_); }
 
  private:
   http::Options client_options(const TransferOptions& options) const {
@@ -89,7 +83,7 @@ class Hf final : public Source {
 
   std::string resolved() const { return url_.origin + "\n" + url_.base + "\n" + commit_; }
 
-  std::string display() const {
+  std::string display() const override {
     return display_at("@" + (commit_.empty() ? show(url_.revision) : commit_));
   }
 
@@ -136,7 +130,7 @@ class Hf final : public Source {
     http::Request request = api_request("tree/" + commit_);
     request.query = {{"recursive", "true"}, {"expand", "false"}};
     for (unsigned pages = 0; pages < kMaxPages; ++pages) {
-      const http::Place here = http::place_of(request);
+      const http::Location here = http::location_of(request);
       Result<http::Response> answer = client.perform(request, "files of " + display(), kMaxAnswer);
       if (!answer) return tl::unexpected(answer.error());
       Result<std::vector<Entry>> page = parse_hf_tree(answer->body);
@@ -144,7 +138,7 @@ class Hf final : public Source {
       std::move(page->begin(), page->end(), std::back_inserter(entries));
       const std::string next = next_link(http::header(answer->headers, "link"));
       if (next.empty()) return entries;
-      Result<http::Place> there = http::follow(here, next);
+      Result<http::Location> there = http::follow(here, next);
       // The token goes along, so only to the hub itself.
       if (!there || there->origin != url_.origin || *there == here) {
         return fail(ExitCode::kSource,
@@ -189,7 +183,6 @@ class Hf final : public Source {
   }
 
   HfUrl url_;
-  auth::IdentityPtr identity_;
   Variables variables_;
   http::Environment environment_;
   TransferOptions options_;

@@ -19,25 +19,6 @@ tl::unexpected<Error> unexpected(std::string_view what) {
               fmt::format("the hub's answer {}: is HF_ENDPOINT that of a hub?", what));
 }
 
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-// Raw bytes of exactly `size`, else "".
-std::string from_hex(std::string_view text, std::size_t size) {
-  std::string out;
-  if (text.size() != size * 2) return out;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    if (high < 0 || low < 0) return {};
-    out += static_cast<char>(high * 16 + low);
-  }
-  return out;
-}
-
 std::string_view text_of(const element& parent, const char* name) {
   std::string_view text;
   return parent[name].get(text) == simdjson::SUCCESS ? text : std::string_view();
@@ -71,7 +52,7 @@ Result<Entry> parse_file(const element& file) {
 
 bool is_commit(std::string_view text) {
   return (text.size() == 40 || text.size() == 64) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return digit(c) >= 0; });
+         std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
 }
 
 Result<std::string> parse_hf_commit(std::string_view json) {

@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <utility>
 
 #include "engine/auth/anonymous.h"
 #include "engine/base/clock.h"
+#include "engine/base/parallel.h"
 #include "engine/base/variables.h"
 #include "engine/http/client.h"
 #include "engine/http/redirect.h"
-#include "engine/source/at_once.h"
 #include "engine/source/entries.h"
 #include "engine/source/http_fetcher.h"
 #include "engine/source/https_manifest.h"
@@ -29,6 +28,7 @@ constexpr std::size_t kMaxManifest = 64 << 20;
 // Each file of a manifest is looked at before it is downloaded; of a lake of files only those that
 // several GETs bring, which could be of several versions.
 constexpr std::size_t kMostLooks = 2000;
+constexpr unsigned kQuestionsAtOnce = 16;
 // What a server without ranges sends goes into one chunk, and no chunk is larger.
 constexpr std::uint64_t kMaxWhole = 1 << 30;
 // Begin the keys of objects: how they may be asked for.
@@ -159,7 +159,7 @@ class Https final : public Source {
 
   std::string display() const { return home_.origin + path_; }
 
-  static http::Request request_to(const http::Place& place) {
+  static http::Request request_to(const http::Location& place) {
     http::Request request;
     request.origin = place.origin;
     request.path = place.target;
@@ -169,7 +169,7 @@ class Https final : public Source {
   http::Request request_of(const std::string& key) const {
     const std::string url = key.substr(key.find(' ') + 1);
     const std::size_t slash = url.find('/', url.find("://") + 3);
-    http::Place place{url.substr(0, slash), url.substr(slash)};
+    http::Location place{url.substr(0, slash), url.substr(slash)};
     const auto way = ways_.find(key);
     if (way != ways_.end() && !way->second.query.empty()) {
       place.target += "?" + way->second.query;
@@ -197,7 +197,7 @@ class Https final : public Source {
 
   // A GET of one byte, which also shows whether the server knows ranges; HEAD where that fails, as
   // it does for empty files. (HEAD first would fail for URLs that are signed for GET.)
-  Result<Found> look(http::Client& client, const http::Place& place, std::string_view name,
+  Result<Found> look(http::Client& client, const http::Location& place, std::string_view name,
                      const std::string& what) const {
     http::Request request = request_to(place);
     request.headers.emplace_back("Range", "bytes=0-0");
@@ -269,11 +269,10 @@ class Https final : public Source {
     std::vector<Result<Found>> found;
     found.reserve(files.size());
     for (const ManifestFile& file : files) found.emplace_back(Found{file.size, "", true});
-    std::atomic<bool> trouble{false};  // of the network: all would have it
-    ask_at_once(files.size(), [&](std::size_t i) {
+    static_cast<void>(parallel_for(files.size(), kQuestionsAtOnce, [&](std::size_t i) -> Status {
       const ManifestFile& file = files[i];
       const bool one_get = file.size <= options_.block_size;
-      if (trouble || file.size == 0 || (one_get && files.size() > kMostLooks)) return;
+      if (file.size == 0 || (one_get && files.size() > kMostLooks)) return {};
       const std::string_view target = file.place.target;
       found[i] = look(client, file.place, file.name,
                       file.place.origin + show(target.substr(0, target.find('?'))));
@@ -282,8 +281,9 @@ class Https final : public Source {
                                                        "{}",
                                                        file.size, found[i]->size));
       }
-      if (!found[i] && found[i].error().code != ExitCode::kSource) trouble = true;
-    });
+      if (found[i] || found[i].error().code == ExitCode::kSource) return {};
+      return tl::unexpected(found[i].error());  // of the network: all would have it
+    }));
     return found;
   }
 
@@ -311,7 +311,7 @@ class Https final : public Source {
     return object;
   }
 
-  http::Place home_;
+  http::Location home_;
   std::string host_, path_, query_;  // of the URL; the query may be a signature
   bool manifest_;
   std::map<std::string, Way> ways_;  // of a manifest's files, by key

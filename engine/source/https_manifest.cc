@@ -13,24 +13,17 @@
 namespace stage_model::source {
 namespace {
 
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string_view take(std::string_view& rest, char end) {
   const std::string_view item = rest.substr(0, rest.find(end));
   rest.remove_prefix(std::min(rest.size(), item.size() + 1));
   return item;
 }
 
-std::string_view path_of(const http::Place& place) {
+std::string_view path_of(const http::Location& place) {
   return std::string_view(place.target).substr(0, place.target.find('?'));
 }
 
-Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) {
+Result<ManifestFile> parse_line(std::string_view line, const http::Location& base) {
   const std::string_view url = take(line, '\t');
   const std::string_view size = take(line, '\t');
   const std::string_view hash = take(line, '\t');
@@ -40,7 +33,7 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
   if (whole.find("://") == std::string::npos && whole.find(':') < whole.find('/')) {
     whole.insert(0, "./");
   }
-  Result<http::Place> place = http::follow(base, whole);
+  Result<http::Location> place = http::follow(base, whole);
   if (!place) {
     return fail(ExitCode::kSource, "the URL is not usable (https, or relative to the manifest)");
   }
@@ -50,7 +43,7 @@ Result<ManifestFile> parse_line(std::string_view line, const http::Place& base) 
   file.size = *number;
   if (!hash.empty()) {
     constexpr std::size_t kSha256 = 32;
-    file.sha256 = bytes_of_hex(hash, kSha256);
+    file.sha256 = from_hex(hash, kSha256);
     if (file.sha256.empty()) return fail(ExitCode::kSource, "the third field is not a sha256");
   }
   if (!line.empty()) return fail(ExitCode::kSource, "more than three fields");
@@ -89,20 +82,8 @@ std::string with_literal_hashes(std::string_view url) {
   return out;
 }
 
-std::string bytes_of_hex(std::string_view text, std::size_t size) {
-  std::string out;
-  if (text.size() != size * 2) return out;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    if (high < 0 || low < 0) return {};
-    out += static_cast<char>(high * 16 + low);
-  }
-  return out;
-}
-
 Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
-                                                       const http::Place& base) {
+                                                       const http::Location& base) {
   std::vector<ManifestFile> files;
   std::map<std::string, unsigned> lines;  // by whole path
   unsigned number = 0;

@@ -12,8 +12,8 @@
 namespace stage_model::source {
 
 struct ManifestFile {
-  http::Place place;  // where it is, its query included: may be a secret
-  std::string name;   // decoded once; relative to what all have in common
+  http::Location place;  // where it is, its query included: may be a secret
+  std::string name;      // decoded once; relative to what all have in common
   std::uint64_t size = 0;
   std::string sha256;  // 32 raw bytes, or ""
 };
@@ -23,13 +23,10 @@ struct ManifestFile {
 // URLs, without the directories that all of them share. Errors: kSource, naming the line: its form,
 // two files of one name, http beside an https manifest, no file at all.
 Result<std::vector<ManifestFile>> parse_https_manifest(std::string_view text,
-                                                       const http::Place& base);
+                                                       const http::Location& base);
 
 // '#' as it is sent: a byte of a name, as everywhere here (http/url.h). libcurl would take it for
 // the begin of a fragment, leave the rest away, and bring another file. Not behind a '?'.
 std::string with_literal_hashes(std::string_view url);
-
-// Lower or upper case hex to raw bytes; "" if it is not `size` bytes of hex.
-std::string bytes_of_hex(std::string_view text, std::size_t size);
 
 }  // namespace stage_model::source

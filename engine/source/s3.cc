@@ -3,23 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "engine/auth/aws.h"
-#include "engine/auth/crypto.h"
 #include "engine/base/clock.h"
+#include "engine/base/crypto.h"
+#include "engine/base/parallel.h"
 #include "engine/http/client.h"
 #include "engine/http/exchange.h"
-#include "engine/source/at_once.h"
 #include "engine/source/http_fetcher.h"
+#include "engine/source/identified.h"
 #include "engine/source/pages.h"
 #include "engine/source/register.h"
 #include "engine/source/s3_dialect.h"
 #include "engine/source/s3_list.h"
 #include "engine/source/s3_url.h"
 #include "engine/source/show.h"
-#include "engine/source/whoami.h"
 
 namespace stage_model::source {
 namespace {
@@ -27,14 +26,15 @@ namespace {
 constexpr unsigned kPageSize = 1000;
 // A HEAD for each object that may have a hash costs little for a model; not for a lake of files.
 constexpr std::size_t kMostHeads = 2000;
+constexpr unsigned kQuestionsAtOnce = 16;
 
 // The hash that a HEAD proves to be one of the object's bytes.
 plan::StoreHash proven_hash(const http::Headers& headers, const std::string& etag) {
   using Kind = plan::StoreHash::Kind;
   // A checksum of parts has "-N" behind it, which is no base64.
-  const auto sha256 = auth::base64_decode(http::header(headers, "x-amz-checksum-sha256"));
+  const auto sha256 = base64_decode(http::header(headers, "x-amz-checksum-sha256"));
   if (sha256 && sha256->size() == 32) return {Kind::kSha256, *sha256};
-  const auto crc32c = auth::base64_decode(http::header(headers, "x-amz-checksum-crc32c"));
+  const auto crc32c = base64_decode(http::header(headers, "x-amz-checksum-crc32c"));
   if (crc32c && crc32c->size() == 4) return {Kind::kCrc32c, *crc32c};
   // With keys of KMS or of the customer the ETag looks like an MD5 and is none.
   const auto encryption = http::header(headers, "x-amz-server-side-encryption");
@@ -46,7 +46,7 @@ plan::StoreHash proven_hash(const http::Headers& headers, const std::string& eta
   return {};
 }
 
-class S3 final : public Source {
+class S3 final : public IdentifiedSource {
  public:
   S3(S3Url url, S3Service service, std::shared_ptr<const auth::AwsLogin> login, std::string region,
      const http::Environment& environment, const TransferOptions& options, unsigned page_size)
@@ -61,7 +61,7 @@ class S3 final : public Source {
   }
 
   Result<plan::Listing> list() override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     Result<plan::Listing> listing = list_here();
     // Asked in the wrong region: once more in the one that the answer names.
     if (const std::string other = dialect_.other_region(); !listing && !other.empty()) {
@@ -84,21 +84,11 @@ class S3 final : public Source {
     return {};
   }
 
-  std::string handover() const override { return identity_->handover(); }
-  Status accept(const std::string& handover) override { return identity_->accept(handover); }
-
   Result<std::unique_ptr<Fetcher>> fetcher(const TransferOptions& options) override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
+    if (Status status = prepare_identity(); !status) return tl::unexpected(status.error());
     return make_http_fetcher(
         http_options(options, started_), options.block_size, environment_, identity_, dialect_,
         [place = place_](const plan::Object& object) { return object_request(place, object.key); });
-  }
-
-  std::string identity() const override { return identity_->describe(); }
-
-  Result<std::string> whoami() override {
-    if (Status status = identity_->prepare(); !status) return unable(status.error());
-    return whoami_text(display(), *identity_);
   }
 
  private:
@@ -116,11 +106,7 @@ class S3 final : public Source {
     dialect_.set(identity_, region_);
   }
 
-  std::string display() const { return "s3://" + url_.bucket + "/" + show(url_.path); }
-
-  tl::unexpected<Error> unable(const Error& error) const {
-    return fail(error.code, display() + ": " + error.message);
-  }
+  std::string display() const override { return "s3://" + url_.bucket + "/" + show(url_.path); }
 
   Result<plan::Listing> list_here() {
     http::Client client(http_options(options_, started_), environment_, identity_, dialect_);
@@ -158,12 +144,11 @@ class S3 final : public Source {
       wanted.resize(std::min(wanted.size(), kMostHeads));
     }
     // A server in trouble with one HEAD has it with all, and each would be asked again for minutes.
-    std::atomic<bool> trouble{false};
-    ask_at_once(wanted.size(), [&](std::size_t i) {
-      if (trouble) return;
-      const Status status = look_at(client, *wanted[i]);
-      if (!status && status.error().code != ExitCode::kSource) trouble = true;
-    });
+    static_cast<void>(parallel_for(wanted.size(), kQuestionsAtOnce, [&](std::size_t i) -> Status {
+      Status status = look_at(client, *wanted[i]);
+      if (!status && status.error().code == ExitCode::kSource) return {};  // of this object only
+      return status;
+    }));
     say_archived(entries);
   }
 
@@ -203,7 +188,6 @@ class S3 final : public Source {
   S3Dialect dialect_;
   std::string region_;
   S3Place place_;
-  auth::IdentityPtr identity_;
 };
 
 bool is_s3_url(std::string_view url, const Variables&) { return url.starts_with("s3://"); }

@@ -6,7 +6,7 @@
 
 #include "engine/source/refusal.h"
 #include "engine/source/s3_url.h"
-#include "engine/source/xml_error.h"
+#include "engine/source/xml.h"
 
 namespace stage_model::source {
 namespace {
@@ -33,12 +33,12 @@ bool wrong_region(int status, const std::string& code) {
 void S3Dialect::set(auth::IdentityPtr identity, std::string region) {
   identity_ = std::move(identity);
   region_ = std::move(region);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   other_region_.clear();
 }
 
 std::string S3Dialect::other_region() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return other_region_;
 }
 
@@ -130,7 +130,7 @@ std::optional<Error> S3Dialect::explain(const http::Failure& failure) const {
   const std::string code = error_code(failure.response);
   if (wrong_region(failure.response.status, code)) {
     if (std::string region = named_region(failure.response); region != region_) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       other_region_ = std::move(region);
     }
   }

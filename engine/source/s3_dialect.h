@@ -1,11 +1,11 @@
 // What S3 means by its answers, in words that its users can act on.
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "engine/auth/identity.h"
+#include "engine/base/mutex.h"
 #include "engine/http/dialect.h"
 
 namespace stage_model::source {
@@ -31,8 +31,8 @@ class S3Dialect final : public http::Dialect {
 
   std::string bucket_, region_;
   auth::IdentityPtr identity_;
-  mutable std::mutex mutex_;
-  mutable std::string other_region_;  // under mutex_
+  mutable Mutex mutex_;
+  mutable std::string other_region_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace stage_model::source

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "engine/base/mutex.h"
 #include "stage_model/result.h"
 
 namespace stage_model::source {
@@ -21,18 +21,24 @@ struct WholeFetch {
   // `done` called, with the first error.
   void block_done(Status status) {
     if (!status) {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (result) result = std::move(status);
       *failed = true;
     }
-    if (left.fetch_sub(1) == 1) done(std::move(result));
+    if (left.fetch_sub(1) > 1) return;
+    Status ended;
+    {
+      const MutexLock lock(mutex);
+      ended = std::move(result);
+    }
+    done(std::move(ended));
   }
 
   std::function<void(Status)> done;
   std::atomic<std::size_t> left;
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
-  std::mutex mutex;
-  Status result;  // under mutex until left is 0
+  Mutex mutex;
+  Status result STAGE_GUARDED_BY(mutex);
 };
 
 }  // namespace stage_model::source

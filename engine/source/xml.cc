@@ -19,4 +19,12 @@ std::string text_of(const pugi::xml_node& parent, const char* name) {
   return text_of(parent.child(name));
 }
 
+XmlError parse_xml_error(std::string_view xml) {
+  pugi::xml_document document;
+  if (!load_xml(document, xml)) return {};
+  const pugi::xml_node error = document.child("Error");
+  return {text_of(error, "Code"), text_of(error, "Message"), text_of(error, "Region"),
+          text_of(error, "RequestId")};
+}
+
 }  // namespace stage_model::source

@@ -14,4 +14,10 @@ bool load_xml(pugi::xml_document& document, std::string_view xml);
 std::string text_of(const pugi::xml_node& node);
 std::string text_of(const pugi::xml_node& parent, const char* name);
 
+// <Error>, as Azure and S3 answer when they refuse. Fields that are not there are "".
+struct XmlError {
+  std::string code, message, region, request_id;
+};
+XmlError parse_xml_error(std::string_view xml);
+
 }  // namespace stage_model::source

@@ -4,8 +4,6 @@
 
 #include <cstring>
 
-#include "engine/base/text.h"
-
 namespace stage_model::store {
 namespace {
 
@@ -35,20 +33,6 @@ const char* advice(int error) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view name) {
-  const bool utf8 = valid_utf8(name);
-  std::string out;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8)) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 tl::unexpected<Error> disk_error(std::string_view what, std::string_view path, int error) {
   return fail(ExitCode::kDestination, fmt::format("cannot {} {}: {}{}", what, printable(path),

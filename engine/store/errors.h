@@ -5,12 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/text.h"
 #include "stage_model/result.h"
 
 namespace stage_model::store {
-
-// A path or name as it may stand in a message: control bytes and invalid UTF-8 as \xNN.
-std::string printable(std::string_view name);
 
 // "cannot WHAT PATH: reason (what to do)"; kDestination.
 tl::unexpected<Error> disk_error(std::string_view what, std::string_view path, int error);

@@ -10,7 +10,7 @@ namespace stage_model::store {
 std::shared_ptr<Fd> FileTable::get(std::uint32_t object, bool direct) {
   const std::uint64_t key = std::uint64_t{object} << 1 | (direct ? 1 : 0);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto it = entries_.find(key); it != entries_.end()) {
       recent_.splice(recent_.begin(), recent_, it->second);
       return it->second->fd;
@@ -19,7 +19,7 @@ std::shared_ptr<Fd> FileTable::get(std::uint32_t object, bool direct) {
   // Two threads may open the same file at once; the later one's descriptor goes again.
   auto fd = std::make_shared<Fd>(open_(object, direct));
   if (!*fd) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto it = entries_.find(key); it != entries_.end()) return it->second->fd;
   recent_.push_front({key, fd});
   entries_[key] = recent_.begin();
@@ -31,7 +31,7 @@ std::shared_ptr<Fd> FileTable::get(std::uint32_t object, bool direct) {
 }
 
 void FileTable::clear() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_.clear();
   recent_.clear();
 }

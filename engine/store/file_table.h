@@ -7,11 +7,11 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
 #include "engine/base/fd.h"
+#include "engine/base/mutex.h"
 
 namespace stage_model::store {
 
@@ -37,9 +37,9 @@ class FileTable {
   };
   Open open_;
   std::size_t limit_;
-  std::mutex mutex_;
-  std::list<Entry> recent_;  // most recently used first
-  std::unordered_map<std::uint64_t, std::list<Entry>::iterator> entries_;
+  Mutex mutex_;
+  std::list<Entry> recent_ STAGE_GUARDED_BY(mutex_);  // most recently used first
+  std::unordered_map<std::uint64_t, std::list<Entry>::iterator> entries_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace stage_model::store

@@ -9,6 +9,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "engine/base/bytes.h"
 #include "engine/store/errors.h"
 #include "engine/store/names.h"
 #include "engine/store/tree.h"
@@ -21,80 +22,33 @@ constexpr std::uint32_t kMaxRecord = 64 << 10;
 
 enum Kind : char { kHeader = 'H', kObject = 'O', kExtent = 'E', kRelease = 'R' };
 
-// Builds one payload.
-class Packer {
- public:
-  explicit Packer(Kind kind) : out_(1, kind) {}
-  Packer& number(std::uint64_t value) {
-    append_number(value, 8, &out_);
-    return *this;
-  }
-  Packer& number32(std::uint32_t value) {
-    append_number(value, 4, &out_);
-    return *this;
-  }
-  Packer& text(std::string_view value) {
-    number(value.size());
-    out_ += value;
-    return *this;
-  }
-  std::string record() const {
-    std::string record;
-    append_number(out_.size(), 4, &record);
-    record += out_;
-    append_number(XXH3_64bits(out_.data(), out_.size()), 8, &record);
-    return record;
-  }
+// Length, payload, checksum. `payload`: begins with its kind.
+std::string record(const ByteWriter& payload) {
+  const std::string& bytes = payload.bytes();
+  return ByteWriter()
+      .number(bytes.size(), 4)
+      .raw(bytes)
+      .number(XXH3_64bits(bytes.data(), bytes.size()))
+      .take();
+}
 
- private:
-  static void append_number(std::uint64_t value, int bytes, std::string* out) {
-    for (int i = 0; i < bytes; ++i) *out += static_cast<char>(value >> (8 * i) & 0xff);
-  }
-  std::string out_;
-};
-
-// Takes values off the front; once something is missing, all that follows is empty and ok() false.
-class Unpacker {
- public:
-  explicit Unpacker(std::string_view in) : in_(in) {}
-  std::uint64_t number(unsigned bytes = 8) {
-    std::uint64_t value = 0;
-    const std::string_view raw = take(bytes);
-    for (std::size_t i = 0; i < raw.size(); ++i) {
-      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(raw[i])) << (8 * i);
-    }
-    return value;
-  }
-  std::string_view text() { return take(number()); }
-  std::string_view take(std::uint64_t length) {
-    if (length > in_.size()) {
-      ok_ = false;
-      in_ = {};
-      return {};
-    }
-    const std::string_view taken = in_.substr(0, length);
-    in_.remove_prefix(length);
-    return taken;
-  }
-  bool ok() const { return ok_; }
-  bool done() const { return ok_ && in_.empty(); }
-
- private:
-  std::string_view in_;
-  bool ok_ = true;
-};
+ByteWriter payload(Kind kind) {
+  ByteWriter out;
+  out.number(static_cast<std::uint8_t>(kind), 1);
+  return out;
+}
 
 // The next whole record's payload, or empty at the end or at the first damage.
-std::string_view next_payload(Unpacker* in) {
+std::string_view next_payload(ByteReader* in) {
   const std::uint64_t length = in->number(4);
   if (length == 0 || length > kMaxRecord) return {};
-  const std::string_view payload = in->take(length);
+  const std::string_view payload = in->raw(length);
   const std::uint64_t sum = in->number();
   if (!in->ok() || sum != XXH3_64bits(payload.data(), payload.size())) return {};
   return payload;
 }
 
-bool read_header(Unpacker in, JournalHeader* header) {
+bool read_header(ByteReader in, JournalHeader* header) {
   header->destination = in.text();
   header->source = in.text();
   header->owner.pid = in.number();
@@ -107,7 +61,7 @@ bool read_header(Unpacker in, JournalHeader* header) {
 
 using ById = std::unordered_map<std::uint32_t, std::size_t>;
 
-bool read_object(Unpacker in, Journal* journal, ById* by_id) {
+bool read_object(ByteReader in, Journal* journal, ById* by_id) {
   JournalObject object;
   object.id = static_cast<std::uint32_t>(in.number(4));
   object.size = in.number();
@@ -119,7 +73,7 @@ bool read_object(Unpacker in, Journal* journal, ById* by_id) {
   return true;
 }
 
-bool read_extent(Unpacker in, Journal* journal, const ById& by_id) {
+bool read_extent(ByteReader in, Journal* journal, const ById& by_id) {
   const auto object = by_id.find(static_cast<std::uint32_t>(in.number(4)));
   ProvenExtent extent;
   extent.offset = in.number();
@@ -147,21 +101,21 @@ std::uint64_t Journal::claimed_bytes() const {
 }
 
 Result<Journal> parse_journal(std::string_view bytes) {
-  Unpacker in(bytes);
+  ByteReader in(bytes);
   Journal journal;
-  if (in.take(kMagic.size()) != kMagic) {
+  if (in.raw(kMagic.size()) != kMagic) {
     return fail(ExitCode::kDestination, "journal has another format");
   }
   const std::string_view first = next_payload(&in);
   if (first.empty() || first[0] != kHeader ||
-      !read_header(Unpacker(first.substr(1)), &journal.header)) {
+      !read_header(ByteReader(first.substr(1)), &journal.header)) {
     return fail(ExitCode::kDestination, "journal has no valid header");
   }
   ById by_id;
   for (;;) {
     const std::string_view payload = next_payload(&in);
     if (payload.empty()) return journal;
-    const Unpacker rest(payload.substr(1));
+    const ByteReader rest(payload.substr(1));
     bool good = false;
     if (payload[0] == kObject) good = read_object(rest, &journal, &by_id);
     if (payload[0] == kExtent) good = read_extent(rest, &journal, by_id);
@@ -171,36 +125,30 @@ Result<Journal> parse_journal(std::string_view bytes) {
 }
 
 std::string encode_header(const JournalHeader& header) {
-  return std::string(kMagic) + Packer(kHeader)
-                                   .text(header.destination)
-                                   .text(header.source)
-                                   .number(header.owner.pid)
-                                   .number(header.owner.started)
-                                   .text(header.owner.boot)
-                                   .text(header.owner.namespaces)
-                                   .record();
+  return std::string(kMagic) + record(payload(kHeader)
+                                          .text(header.destination)
+                                          .text(header.source)
+                                          .number(header.owner.pid)
+                                          .number(header.owner.started)
+                                          .text(header.owner.boot)
+                                          .text(header.owner.namespaces));
 }
 
 std::string encode_object(std::uint32_t id, const plan::Object& object) {
-  return Packer(kObject)
-      .number32(id)
-      .number(object.size)
-      .text(object.name)
-      .text(object.etag)
-      .record();
+  return record(
+      payload(kObject).number(id, 4).number(object.size).text(object.name).text(object.etag));
 }
 
 std::string encode_extent(std::uint32_t id, const ProvenExtent& extent) {
-  return Packer(kExtent)
-      .number32(id)
-      .number(extent.offset)
-      .number(extent.length)
-      .number(extent.digest.low)
-      .number(extent.digest.high)
-      .record();
+  return record(payload(kExtent)
+                    .number(id, 4)
+                    .number(extent.offset)
+                    .number(extent.length)
+                    .number(extent.digest.low)
+                    .number(extent.digest.high));
 }
 
-std::string encode_release() { return Packer(kRelease).record(); }
+std::string encode_release() { return record(payload(kRelease)); }
 
 Result<std::unique_ptr<JournalWriter>> JournalWriter::create(int temp_dir,
                                                              const JournalHeader& header,
@@ -212,10 +160,15 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::create(int temp_dir,
   // to runs that cannot see our process; where it fails they wait longer.
   static_cast<void>(lock(fd.get()));
   std::unique_ptr<JournalWriter> writer(new JournalWriter(std::move(fd)));
-  if (const int error = writer->append(encode_header(header)); error != 0) {
+  if (const int error = writer->header(header); error != 0) {
     return disk_error("write", shown, error);
   }
   return writer;
+}
+
+int JournalWriter::header(const JournalHeader& header) {
+  const MutexLock lock(mutex_);
+  return append(encode_header(header));
 }
 
 int JournalWriter::append(std::string_view record) {
@@ -237,7 +190,7 @@ int JournalWriter::extents(std::uint32_t id, const plan::Object& object,
                            const std::vector<ProvenExtent>& extents) {
   std::string records;
   for (const ProvenExtent& extent : extents) records += encode_extent(id, extent);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (known_.size() <= id) known_.resize(std::size_t{id} + 1);
   if (!known_[id]) records.insert(0, encode_object(id, object));
   const int error = append(records);
@@ -246,7 +199,7 @@ int JournalWriter::extents(std::uint32_t id, const plan::Object& object,
 }
 
 int JournalWriter::release() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return append(encode_release());
 }
 

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/base/fd.h"
+#include "engine/base/mutex.h"
 #include "engine/store/process.h"
 #include "engine/store/store.h"
 #include "stage_model/result.h"
@@ -70,11 +70,12 @@ class JournalWriter {
 
  private:
   explicit JournalWriter(Fd fd) : fd_(std::move(fd)) {}
-  int append(std::string_view record);
+  int header(const JournalHeader& header);
+  int append(std::string_view record) STAGE_REQUIRES(mutex_);
 
-  std::mutex mutex_;
+  Mutex mutex_;
   Fd fd_;
-  std::vector<bool> known_;  // objects that have a record already
+  std::vector<bool> known_ STAGE_GUARDED_BY(mutex_);  // objects that have a record already
 };
 
 }  // namespace stage_model::store

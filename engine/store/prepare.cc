@@ -9,13 +9,13 @@
 #include <cerrno>
 #include <chrono>
 #include <iterator>
-#include <mutex>
 #include <string_view>
 #include <thread>
 
+#include "engine/base/mutex.h"
+#include "engine/base/parallel.h"
 #include "engine/store/aligned.h"
 #include "engine/store/errors.h"
-#include "engine/store/parallel.h"
 #include "engine/store/presence.h"
 #include "engine/store/space.h"
 #include "engine/store/tree.h"
@@ -145,7 +145,7 @@ class Preparation {
 
   // Another job has replaced DEST since presence(). Most likely by the very version that we build.
   Status link_from_newer(std::uint32_t i) {
-    const std::lock_guard lock(newer_mutex_);
+    const MutexLock lock(newer_mutex_);
     if (!newer_dir_) {
       auto existing = open_existing(state_.destination);
       if (!existing) return tl::unexpected(existing.error());
@@ -261,9 +261,9 @@ class Preparation {
 
   State& state_;
   int temp_;
-  std::mutex newer_mutex_;
-  Fd newer_dir_;
-  std::optional<Manifest> newer_;
+  Mutex newer_mutex_;
+  Fd newer_dir_ STAGE_GUARDED_BY(newer_mutex_);
+  std::optional<Manifest> newer_ STAGE_GUARDED_BY(newer_mutex_);
 };
 
 }  // namespace

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/parallel.h"
 #include "engine/store/aligned.h"
 #include "engine/store/digest.h"
 #include "engine/store/errors.h"
 #include "engine/store/names.h"
-#include "engine/store/parallel.h"
 #include "engine/store/tree.h"
 
 namespace stage_model::store {

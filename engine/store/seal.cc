@@ -10,8 +10,8 @@
 #include <set>
 #include <string_view>
 
+#include "engine/base/parallel.h"
 #include "engine/store/errors.h"
-#include "engine/store/parallel.h"
 #include "engine/store/presence.h"
 #include "engine/store/space.h"
 #include "engine/store/tree.h"

@@ -31,6 +31,11 @@ struct ProvenExtent {
   Digest digest;
 };
 
+// The one of exactly this place and length among `extents`, which are in order of offset; null if
+// there is none.
+const ProvenExtent* find_extent(const std::vector<ProvenExtent>& extents, std::uint64_t offset,
+                                std::uint64_t length);
+
 // When a file of the manifest counts as the listed object. The source must be the same for all but
 // kNone; an object without an ETag is never held by kEtag. A partial file always needs the ETag
 // too.
@@ -52,7 +57,8 @@ struct Presence {
   bool published = false;           // DEST exists, is valid, and is exactly this model
   std::vector<bool> held;           // whole file, according to a valid manifest
   std::vector<bool> other_version;  // held by its size alone: staged under another ETag
-  std::vector<std::vector<ProvenExtent>> partial;  // from an adopted journal, re-read and verified
+  // From an adopted journal, re-read and verified; in order of offset.
+  std::vector<std::vector<ProvenExtent>> partial;
   std::uint64_t longest_piece = 0;  // on record, of files that were cut into several; bytes
 };
 

@@ -32,7 +32,7 @@ WriterPool::~WriterPool() { stop(); }
 
 void WriterPool::submit(Write write) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!stopped_) {
       queue_.push_back(std::move(write));
       wake_.notify_one();
@@ -45,7 +45,7 @@ void WriterPool::submit(Write write) {
 void WriterPool::stop() {
   std::deque<Write> dropped;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     dropped.swap(queue_);
   }
@@ -61,8 +61,8 @@ void WriterPool::run() {
   for (;;) {
     Write write;
     {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+      MutexLock lock(mutex_);
+      while (!stopped_ && queue_.empty()) wake_.wait(lock);
       if (stopped_) return;
       write = std::move(queue_.front());
       queue_.pop_front();

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "engine/base/mutex.h"
 #include "engine/store/file_table.h"
 #include "engine/store/seams.h"
 #include "engine/store/store.h"
@@ -59,10 +58,10 @@ class WriterPool {
   std::atomic<bool>* direct_;
   Options options_;
   std::atomic<std::uint64_t> bytes_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Write> queue_;
-  bool stopped_ = false;
+  Mutex mutex_;
+  Condition wake_;
+  std::deque<Write> queue_ STAGE_GUARDED_BY(mutex_);
+  bool stopped_ STAGE_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

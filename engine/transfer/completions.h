@@ -4,13 +4,12 @@
 
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "engine/base/mutex.h"
 #include "engine/store/store.h"
 #include "stage_model/result.h"
 
@@ -29,24 +28,24 @@ class CompletionQueue {
  public:
   // Wakes under the lock: who takes the last one may destroy the queue right after.
   void push(Completion completion) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     completions_.push_back(std::move(completion));
     wake_.notify_one();
   }
-  // Until there is one, or `limit` has passed.
+  // Until there is one, or `limit` has passed, or a little less.
   void wait(std::chrono::microseconds limit) {
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, limit, [this] { return !completions_.empty(); });
+    MutexLock lock(mutex_);
+    if (completions_.empty()) wake_.wait_for(lock, std::chrono::duration<double>(limit).count());
   }
   std::vector<Completion> take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::exchange(completions_, {});
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<Completion> completions_;
+  Mutex mutex_;
+  Condition wake_;
+  std::vector<Completion> completions_ STAGE_GUARDED_BY(mutex_);
 };
 
 }  // namespace stage_model::transfer

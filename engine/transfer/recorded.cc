@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "engine/plan/names.h"
 
 namespace stage_model::transfer {
@@ -35,12 +33,8 @@ Status check_recorded(const plan::Listing& listing, const plan::Layout& layout,
   for (std::uint32_t i = 0; i < chunk.extent_count; ++i) {
     const plan::Extent& extent = layout.extents[chunk.first_extent + i];
     const auto& recorded = staging.recorded(extent.object);
-    const auto at = std::lower_bound(
-        recorded.begin(), recorded.end(), extent.offset,
-        [](const store::ProvenExtent& r, std::uint64_t offset) { return r.offset < offset; });
-    if (at == recorded.end() || at->offset != extent.offset || at->length != extent.length)
-      continue;
-    if (at->digest == store::Digest{} || at->digest == digests[i]) continue;
+    const auto* at = store::find_extent(recorded, extent.offset, extent.length);
+    if (at == nullptr || at->digest == store::Digest{} || at->digest == digests[i]) continue;
     return tl::unexpected(rotten_error(listing.objects[extent.object]));
   }
   return {};

@@ -10,7 +10,7 @@ Workers::Workers(unsigned threads) {
 
 Workers::~Workers() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -19,22 +19,23 @@ Workers::~Workers() {
 
 void Workers::post(std::function<void()> job) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     jobs_.push_back(std::move(job));
   }
   wake_.notify_one();
 }
 
 void Workers::run() {
-  std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    const auto job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
+    std::function<void()> job;
+    {
+      MutexLock lock(mutex_);
+      while (!stop_ && jobs_.empty()) wake_.wait(lock);
+      if (jobs_.empty()) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
     job();
-    lock.lock();
   }
 }
 

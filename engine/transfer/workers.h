@@ -2,12 +2,12 @@
 // queued, then joins. post() may be called from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "engine/base/mutex.h"
 
 namespace stage_model::transfer {
 
@@ -23,10 +23,10 @@ class Workers {
  private:
   void run();
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> jobs_;
-  bool stop_ = false;
+  Mutex mutex_;
+  Condition wake_;
+  std::deque<std::function<void()>> jobs_ STAGE_GUARDED_BY(mutex_);
+  bool stop_ STAGE_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

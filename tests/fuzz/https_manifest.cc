@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stage_model;
-  const http::Place base{"https://host", "/models/x/manifest.tsv"};
+  const http::Location base{"https://host", "/models/x/manifest.tsv"};
   const std::string_view text = fuzz::text_of(data, size);
   if (const auto place = http::follow(base, text); fuzz::ok_or_one_line(place)) {
     fuzz::expect(place->origin.starts_with("https://"), "https never leads to http");

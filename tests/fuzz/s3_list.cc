@@ -1,8 +1,8 @@
-// S3's ListObjectsV2 pages, and the error bodies of S3 and Azure: what comes out can become a listing.
+// S3's ListObjectsV2 pages, and the error bodies of S3 and Azure: what comes out can become a
+// listing.
 #include "engine/source/s3_list.h"
 
-#include "engine/source/xml_error.h"
-
+#include "engine/source/xml.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/listing.h"
 

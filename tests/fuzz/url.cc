@@ -1,7 +1,7 @@
 // URLs and queries: encoded and decoded exactly once, so that all comes out as it went in.
 #include "engine/http/url.h"
 
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                      again->query == url->query,
                  "a URL comes out as it went in");
   }
-  if (const auto bytes = auth::base64_decode(text)) {
-    const auto again = auth::base64_decode(auth::base64_encode(*bytes));
+  if (const auto bytes = base64_decode(text)) {
+    const auto again = base64_decode(base64_encode(*bytes));
     fuzz::expect(again == bytes, "base64 comes out as it went in");
   }
   return 0;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/auth/azure_shared_key.h"
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 #include "tests/support/upload.h"
 
 namespace stage_model::test {
@@ -90,8 +90,7 @@ std::string sign(const char* resource, const std::string& path, const std::strin
   http::Query query = {{"sv", kVersion}, {"sr", resource}, {"sp", permissions}};
   if (!starts.empty()) query.emplace_back("st", starts);
   if (!expires.empty()) query.emplace_back("se", expires);
-  query.emplace_back(
-      "sig", auth::base64_encode(auth::hmac_sha256(*auth::base64_decode(Azurite::key()), text)));
+  query.emplace_back("sig", base64_encode(hmac_sha256(*base64_decode(Azurite::key()), text)));
   return http::format_query(query);
 }
 

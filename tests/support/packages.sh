@@ -8,7 +8,8 @@ build=(cmake g++ ninja-build pkg-config
   libpmix-dev libpugixml-dev libsimdjson-dev libslurm-dev libssl-dev libtomlplusplus-dev
   libxxhash-dev)
 tests=(libgmock-dev libgtest-dev
-  curl e2fsprogs iproute2 mount munge nftables nginx-light openmpi-bin patchelf procps python3 python3-venv
+  clang curl e2fsprogs iproute2 mount munge nftables nginx-light openmpi-bin patchelf procps python3
+  python3-venv
   rclone slurm-wlm util-linux)
 
 missing=()

@@ -58,7 +58,7 @@ Result<std::shared_ptr<const AwsLogin>> choose(const Variables& variables) {
 std::string chosen(const Variables& variables) {
   auto login = choose(variables);
   if (!login) return "error: " + login.error().message;
-  if (Status status = (*login)->keeper().prepare(); !status) {
+  if (Status status = (*login)->cache().prepare(); !status) {
     return "error: " + status.error().message;
   }
   return (*login)->describe();
@@ -67,7 +67,7 @@ std::string chosen(const Variables& variables) {
 // The access key that a request is signed with; "" if it is not signed.
 std::string signed_by(const Variables& variables) {
   auto login = choose(variables);
-  if (!login || !(*login)->keeper().prepare()) return "error";
+  if (!login || !(*login)->cache().prepare()) return "error";
   http::Request request;
   request.origin = "https://b.s3.amazonaws.com";
   if (!aws_identity(*login, {"eu-west-1", "s3"})->sign(request)) return "error";

@@ -5,7 +5,7 @@
 
 #include "engine/auth/azure_sas.h"
 #include "engine/auth/azure_shared_key.h"
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 #include "engine/contract/iso_time.h"
 
 namespace stage_model::auth {

@@ -13,6 +13,19 @@ TEST(Text, QuoteMakesOneSafeLine) {
   EXPECT_EQ(quote("abcdef", 3), "\"abc...\"");
 }
 
+TEST(Text, PrintableKeepsWhatIsACharacter) {
+  EXPECT_EQ(printable("a b"), "a b");
+  EXPECT_EQ(printable("\n\x7f\xc3\xa9\xff"), "\\x0a\\x7f\xc3\xa9\\xff");
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");
+}
+
+TEST(Text, Hex) {
+  EXPECT_EQ(to_hex(std::string("\0\xffz", 3)), "00ff7a");
+  EXPECT_EQ(from_hex("00fF7a", 3), std::string("\0\xffz", 3));
+  for (const char* text : {"", "00f", "00ff7", "00ff7g", "00ff7a00"})
+    EXPECT_EQ(from_hex(text, 3), "");
+}
+
 TEST(Text, OneLineNeverCutsACharacter) {
   EXPECT_EQ(one_line("first\nsecond\n"), "first second");
   EXPECT_EQ(one_line("ab\xc3\xa9", 3), "ab");

@@ -46,7 +46,7 @@ class HttpDispatcher : public testing::Test {
     auto out = std::make_unique<Job>();
     out->request.origin = "https://store";
     out->request.path = path;
-    out->route.home = place_of(out->request);
+    out->route.home = location_of(out->request);
     out->what = path;
     out->done = [this, path](const Result<Response>& result) {
       ended_.push_back(path + (result ? "" : ": " + result.error().message));

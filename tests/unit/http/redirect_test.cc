@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/http/places.h"
+#include "engine/http/redirect_cache.h"
 
 namespace stage_model::http {
 namespace {
@@ -45,49 +45,49 @@ Route route(const std::string& path) {
   return out;
 }
 
-TEST(HttpPlaces, OneFindsOutAndTheOthersFollow) {
-  Places places(true);
+TEST(HttpRedirects, OneFindsOutAndTheOthersFollow) {
+  RedirectCache cache(true);
   Route first = route("/x");
   Route second = route("/x");
-  places.send(first, 0);
-  EXPECT_TRUE(places.being_found(second));
-  ASSERT_TRUE(places.redirect(first, "https://cdn/y"));
+  cache.send(first, 0);
+  EXPECT_TRUE(cache.being_found(second));
+  ASSERT_TRUE(cache.redirect(first, "https://cdn/y"));
   EXPECT_FALSE(first.at_home());
-  EXPECT_TRUE(places.being_found(second));
-  places.found(first, 0);
-  ASSERT_FALSE(places.being_found(second));
-  places.send(second, 1);
+  EXPECT_TRUE(cache.being_found(second));
+  cache.found(first, 0);
+  ASSERT_FALSE(cache.being_found(second));
+  cache.send(second, 1);
   EXPECT_EQ(second.now().url(), "https://cdn/y");
   Route later = route("/x");
-  places.send(later, 1e6);  // forgotten by then
+  cache.send(later, 1e6);  // forgotten by then
   EXPECT_TRUE(later.finding);
 }
 
-TEST(HttpPlaces, APlaceThatRefusesIsForgotten) {
-  Places places(true);
+TEST(HttpRedirects, APlaceThatRefusesIsForgotten) {
+  RedirectCache cache(true);
   Route one = route("/x");
   for (int i = 0; i < 3; ++i) {
-    places.send(one, 0);
-    ASSERT_TRUE(places.redirect(one, "https://cdn/" + std::to_string(i)));
-    EXPECT_TRUE(places.lost(one));
+    cache.send(one, 0);
+    ASSERT_TRUE(cache.redirect(one, "https://cdn/" + std::to_string(i)));
+    EXPECT_TRUE(cache.lost(one));
     EXPECT_TRUE(one.at_home());
   }
-  places.send(one, 0);
-  ASSERT_TRUE(places.redirect(one, "https://cdn/9"));
-  EXPECT_FALSE(places.lost(one));  // not because it expired
+  cache.send(one, 0);
+  ASSERT_TRUE(cache.redirect(one, "https://cdn/9"));
+  EXPECT_FALSE(cache.lost(one));  // not because it expired
 }
 
-TEST(HttpPlaces, ThereAndBackIsHomeAndLoopsAreNot) {
-  Places places(true);
+TEST(HttpRedirects, ThereAndBackIsHomeAndLoopsAreNot) {
+  RedirectCache cache(true);
   Route one = route("/x");
-  places.send(one, 0);
-  ASSERT_TRUE(places.redirect(one, "https://other/y"));
-  ASSERT_TRUE(places.redirect(one, "https://hub/z"));
+  cache.send(one, 0);
+  ASSERT_TRUE(cache.redirect(one, "https://other/y"));
+  ASSERT_TRUE(cache.redirect(one, "https://hub/z"));
   EXPECT_TRUE(one.at_home());
-  EXPECT_THAT(places.redirect(one, "https://other/y").error().message, HasSubstr("in a loop"));
+  EXPECT_THAT(cache.redirect(one, "https://other/y").error().message, HasSubstr("in a loop"));
   Route many = route("/m");
   Status status;
-  for (int i = 0; status; ++i) status = places.redirect(many, "/n" + std::to_string(i));
+  for (int i = 0; status; ++i) status = cache.redirect(many, "/n" + std::to_string(i));
   EXPECT_THAT(status.error().message, HasSubstr("more than 5 times"));
 }
 

@@ -61,8 +61,8 @@ TEST(Names, FileThatIsAlsoADirectoryIsRefused) {
 
 TEST(Names, QuotedIsOneSafeLine) {
   EXPECT_EQ(printable("a b"), "'a b'");
-  EXPECT_EQ(printable("a\nb\x1b"), "'a\\x0Ab\\x1B'");
-  EXPECT_EQ(printable("caf\xc3\xa9\xff"), "'caf\xc3\xa9\\xFF'");
+  EXPECT_EQ(printable("a\nb\x1b"), "'a\\x0ab\\x1b'");
+  EXPECT_EQ(printable("caf\xc3\xa9\xff"), "'caf\xc3\xa9\\xff'");
   EXPECT_LT(printable(std::string(5000, 'x')).size(), 250u);
 }
 

@@ -6,7 +6,7 @@
 #include "engine/source/azure_list.h"
 #include "engine/source/azure_url.h"
 #include "engine/source/source.h"
-#include "engine/source/xml_error.h"
+#include "engine/source/xml.h"
 
 namespace stage_model::source {
 namespace {

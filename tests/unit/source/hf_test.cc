@@ -54,7 +54,7 @@ TEST(SourceHf, Answers) {
 }
 
 TEST(SourceHttps, NamesInManifests) {
-  const http::Place base{"https://h", "/m/list.manifest"};
+  const http::Location base{"https://h", "/m/list.manifest"};
   const auto files = parse_https_manifest("a/x%2520\t1\r\n/m/a/b/y?sig=S\t2\n", base);
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_EQ((*files)[0].name, "x%20");

@@ -4,7 +4,7 @@
 #include "engine/source/s3_list.h"
 #include "engine/source/s3_url.h"
 #include "engine/source/source.h"
-#include "engine/source/xml_error.h"
+#include "engine/source/xml.h"
 
 namespace stage_model::source {
 namespace {

@@ -22,5 +22,15 @@ TEST(Digest, IsXxh3Of128Bits) {
   EXPECT_EQ(digest(nullptr, 0), (Digest{0x6001c324468d497f, 0x99aa06d3014798d8}));
 }
 
+TEST(FindExtent, OnlyExactlyThatOne) {
+  const std::vector<ProvenExtent> extents = {{0, 10, {}}, {10, 20, {}}, {50, 5, {}}};
+  EXPECT_EQ(find_extent(extents, 10, 20), &extents[1]);
+  EXPECT_EQ(find_extent(extents, 50, 5), &extents[2]);
+  EXPECT_EQ(find_extent(extents, 10, 10), nullptr);
+  EXPECT_EQ(find_extent(extents, 11, 20), nullptr);
+  EXPECT_EQ(find_extent(extents, 55, 5), nullptr);
+  EXPECT_EQ(find_extent({}, 0, 0), nullptr);
+}
+
 }  // namespace
 }  // namespace stage_model::store

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "engine/base/mutex.h"
 #include "stage_model/result.h"
 
-namespace stage_model::store {
+namespace stage_model {
 
 // Calls step(i) for every i below `count`, in no order, on up to `threads` threads; returns when
 // all have ended. After a failure no new item is begun; the first failure is the result. Neighbours
@@ -21,7 +21,7 @@ Status parallel_for(std::size_t count, unsigned threads, const Step& step) {
       std::clamp<std::size_t>(count / (std::size_t{16} * std::max(threads, 1U)), 1, 256);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
-  std::mutex mutex;
+  Mutex mutex;
   Status result;
   const auto work = [&] {
     while (!failed) {
@@ -30,7 +30,7 @@ Status parallel_for(std::size_t count, unsigned threads, const Step& step) {
       const std::size_t end = std::min(count, begin + block);
       for (std::size_t i = begin; i < end && !failed; ++i) {
         if (Status status = step(i); !status) {
-          const std::lock_guard lock(mutex);
+          const MutexLock lock(mutex);
           if (!failed.exchange(true)) result = std::move(status);
         }
       }
@@ -44,4 +44,4 @@ Status parallel_for(std::size_t count, unsigned threads, const Step& step) {
   return result;
 }
 
-}  // namespace stage_model::store
+}  // namespace stage_model

@@ -15,23 +15,23 @@ namespace stage_model::http {
 
 // One request's way.
 struct Route {
-  Place home;                  // what was asked for
-  std::optional<Place> place;  // where redirects led; nothing: home
-  std::vector<Place> passed;   // on the way there
-  unsigned lost = 0;           // places that refused us, one after another
-  bool finding = false;        // others wait for what it finds
+  Location home;                       // what was asked for
+  std::optional<Location> redirected;  // where redirects led; nothing: home
+  std::vector<Location> passed;        // on the way there
+  unsigned lost = 0;                   // places that refused us, one after another
+  bool finding = false;                // others wait for what it finds
 
-  const Place& now() const { return place ? *place : home; }
+  const Location& now() const { return redirected ? *redirected : home; }
   // Only there our proof may be shown.
-  bool at_home() const { return !place || place->origin == home.origin; }
-  // A good answer would be news to places.
+  bool at_home() const { return !redirected || redirected->origin == home.origin; }
+  // A good answer would be news to the cache.
   bool unsettled() const { return finding || lost > 0; }
 };
 
-class Places {
+class RedirectCache {
  public:
   // `wanted`: this store's answers may send us elsewhere. Else nothing here does anything.
-  explicit Places(bool wanted) : wanted_(wanted) {}
+  explicit RedirectCache(bool wanted) : wanted_(wanted) {}
 
   // Another request is finding out where this one has to go.
   bool being_found(const Route& route) const;
@@ -49,7 +49,7 @@ class Places {
 
  private:
   struct Known {
-    std::optional<Place> place;
+    std::optional<Location> redirected;
     double until = 0;
     bool being_found = false;
   };

@@ -1,11 +1,11 @@
-#include "engine/auth/crypto.h"
+#include "engine/base/crypto.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include <limits>
 
-namespace stage_model::auth {
+namespace stage_model {
 namespace {
 
 const unsigned char* bytes_of(std::string_view text) {
@@ -48,4 +48,4 @@ std::string hmac_sha256(std::string_view key, std::string_view message) {
   return out;
 }
 
-}  // namespace stage_model::auth
+}  // namespace stage_model

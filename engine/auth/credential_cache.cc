@@ -1,4 +1,4 @@
-#include "engine/auth/proof_keeper.h"
+#include "engine/auth/credential_cache.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,26 +14,26 @@ constexpr double kPausePart = 0.25;
 
 }  // namespace
 
-ProofKeeper::ProofKeeper(std::function<Result<Proof>()> fetch, double margin_s)
+CredentialCache::CredentialCache(std::function<Result<Credential>()> fetch, double margin_s)
     : fetch_(std::move(fetch)), margin_s_(margin_s) {}
 
-ProofKeeper::~ProofKeeper() {
+CredentialCache::~CredentialCache() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool ProofKeeper::fresh(std::time_t now) const {
+bool CredentialCache::fresh(std::time_t now) const {
   return proof_ && (proof_->expires == 0 || std::difftime(proof_->expires, now) > early_s_);
 }
 
-bool ProofKeeper::dead(std::time_t now) const {
+bool CredentialCache::dead(std::time_t now) const {
   return refused_ || !proof_ || (proof_->expires != 0 && proof_->expires <= now);
 }
 
-std::time_t ProofKeeper::pause() const {
+std::time_t CredentialCache::pause() const {
   return static_cast<std::time_t>(std::clamp(early_s_ * kPausePart, 1.0, kLongestPause));
 }
 
-void ProofKeeper::keep(Result<Proof> proof) {
+void CredentialCache::keep(Result<Credential> proof) {
   const std::time_t now = std::time(nullptr);
   if (!proof) {
     next_fetch_ = now + pause();
@@ -48,32 +48,32 @@ void ProofKeeper::keep(Result<Proof> proof) {
   next_fetch_ = now + pause();
 }
 
-Status ProofKeeper::prepare() {
+Status CredentialCache::prepare() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!dead(std::time(nullptr))) return {};
   }
-  Result<Proof> proof = fetch_();
-  const std::lock_guard lock(mutex_);
+  Result<Credential> proof = fetch_();
+  const MutexLock lock(mutex_);
   if (!proof) return tl::unexpected(proof.error());
   keep(std::move(proof));
   return {};
 }
 
-void ProofKeeper::fetch_aside() {
+void CredentialCache::fetch_aside() {
   if (fetching_) return;
   fetching_ = true;
   if (thread_.joinable()) thread_.join();  // it has ended: fetching_ was false
   thread_ = std::thread([this] {
-    Result<Proof> proof = fetch_();
-    const std::lock_guard lock(mutex_);
+    Result<Credential> proof = fetch_();
+    const MutexLock lock(mutex_);
     keep(std::move(proof));
     fetching_ = false;
   });
 }
 
-bool ProofKeeper::ready() {
-  const std::lock_guard lock(mutex_);
+bool CredentialCache::ready() {
+  const MutexLock lock(mutex_);
   const std::time_t now = std::time(nullptr);
   if (fresh(now) && !refused_) return true;
   if (!fetching_ && now >= next_fetch_) fetch_aside();
@@ -82,13 +82,13 @@ bool ProofKeeper::ready() {
   return !dead(now + 1) || !fetching_;
 }
 
-unsigned ProofKeeper::generation() const {
-  const std::lock_guard lock(mutex_);
+unsigned CredentialCache::generation() const {
+  const MutexLock lock(mutex_);
   return generation_;
 }
 
-bool ProofKeeper::renew(unsigned generation) {
-  const std::lock_guard lock(mutex_);
+bool CredentialCache::renew(unsigned generation) {
+  const MutexLock lock(mutex_);
   if (generation != generation_) return true;
   if (!proof_ || proof_->expires == 0) return false;  // would be the same again
   refused_ = true;
@@ -96,30 +96,37 @@ bool ProofKeeper::renew(unsigned generation) {
   return true;
 }
 
-Result<std::string> ProofKeeper::secret() const {
-  const std::lock_guard lock(mutex_);
+Result<std::string> CredentialCache::secret() const {
+  const MutexLock lock(mutex_);
   if (!dead(std::time(nullptr))) return proof_->secret;
   if (error_) return tl::unexpected(*error_);
   return fail(ExitCode::kSource, "the identity's proof has run out");
 }
 
-std::string ProofKeeper::handover() const {
-  const std::lock_guard lock(mutex_);
+std::string CredentialCache::handover() const {
+  const MutexLock lock(mutex_);
   return proof_ ? std::to_string(proof_->expires) + "\n" + proof_->secret : "";
 }
 
-Status ProofKeeper::accept(const std::string& handover) {
+Status CredentialCache::accept(const std::string& handover) {
   if (handover.empty()) return {};
-  Proof proof;
+  Credential proof;
   const std::size_t end = std::min(handover.find('\n'), handover.size());
   const auto [at, error] = std::from_chars(handover.data(), handover.data() + end, proof.expires);
   if (error != std::errc() || at != handover.data() + end || end == handover.size()) {
     return fail(ExitCode::kSource, "rank 0 sent a proof of identity that this version cannot read");
   }
   proof.secret = handover.substr(end + 1);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   keep(std::move(proof));
   next_fetch_ = 0;
+  return {};
+}
+
+Status CachedIdentity::sign(http::Request& request) const {
+  Result<std::string> token = cache().secret();
+  if (!token) return tl::unexpected(token.error());
+  if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
   return {};
 }
 

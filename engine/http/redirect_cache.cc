@@ -1,4 +1,4 @@
-#include "engine/http/places.h"
+#include "engine/http/redirect_cache.h"
 
 #include <fmt/format.h>
 
@@ -14,57 +14,57 @@ constexpr double kLife = 900;        // seconds that a place is remembered; sign
 
 }  // namespace
 
-bool Places::being_found(const Route& route) const {
-  if (!wanted_ || route.place || route.finding) return false;
+bool RedirectCache::being_found(const Route& route) const {
+  if (!wanted_ || route.redirected || route.finding) return false;
   const auto known = known_.find(route.home.url());
   return known != known_.end() && known->second.being_found;
 }
 
-void Places::send(Route& route, double now) {
-  if (!wanted_ || route.place || route.finding) return;
+void RedirectCache::send(Route& route, double now) {
+  if (!wanted_ || route.redirected || route.finding) return;
   Known& known = known_[route.home.url()];
   if (known.until > now) {
-    route.place = known.place;
+    route.redirected = known.redirected;
   } else {
     known.being_found = route.finding = true;
   }
 }
 
-void Places::found(Route& route, double now) {
+void RedirectCache::found(Route& route, double now) {
   route.lost = 0;
   if (!route.finding) return;
   Known& known = known_[route.home.url()];
-  known.place = route.place;
+  known.redirected = route.redirected;
   known.until = now + kLife;
   leave(route);
 }
 
-void Places::leave(Route& route) {
+void RedirectCache::leave(Route& route) {
   if (!route.finding) return;
   route.finding = false;
   known_[route.home.url()].being_found = false;
 }
 
-Status Places::redirect(Route& route, std::string_view location) {
+Status RedirectCache::redirect(Route& route, std::string_view location) {
   if (route.passed.size() == kMaxHops) {
     return fail(ExitCode::kSource, fmt::format("redirects more than {} times", kMaxHops));
   }
   route.passed.push_back(route.now());
-  Result<Place> to = follow(route.now(), location);
+  Result<Location> to = follow(route.now(), location);
   if (!to) return tl::unexpected(to.error());
   if (std::find(route.passed.begin(), route.passed.end(), *to) != route.passed.end()) {
     return fail(ExitCode::kSource, "redirects in a loop");
   }
-  route.place = std::move(*to);
+  route.redirected = std::move(*to);
   return {};
 }
 
-bool Places::lost(Route& route) {
+bool RedirectCache::lost(Route& route) {
   Known& known = known_[route.home.url()];
-  if (known.place == route.place) known.until = 0;
+  if (known.redirected == route.redirected) known.until = 0;
   leave(route);
   if (++route.lost > kMaxLost) return false;
-  route.place.reset();
+  route.redirected.reset();
   route.passed.clear();
   return true;
 }
