@@ -27,7 +27,8 @@ Run::Run(Options options, source::Variables variables, mpi::Fabric& fabric,
       variables_(std::move(variables)),
       fabric_(fabric),
       status_(status),
-      transport_(std::move(transport)) {
+      transport_(std::move(transport)),
+      broadcast_(mpi::active_broadcast()) {
   progress_.emplace(fabric_.rank() == 0 && !options_.dry_run &&
                     options_.progress.value_or(isatty(STDERR_FILENO) == 1));
   options_.transfer.deadline_s = options_.deadline_s;
@@ -271,7 +272,7 @@ Situation Run::situation() {
   situation.chunk = longest_chunk();
   situation.ranks = static_cast<std::size_t>(fabric_.size());
   situation.downloaders = downloaders_.size();
-  situation.segment = mpi::segment_bytes();
+  situation.segment = broadcast_.segment;
   situation.node_memory = std::uint64_t{info.totalram} * info.mem_unit;
   situation.cpus = mpi::own_cpus();
   situation.max_bandwidth = max_bandwidth();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/mpi/broadcast.h"
 #include "engine/mpi/fabric.h"
 #include "engine/transfer/driver.h"
 #include "engine/options.h"
@@ -68,6 +69,7 @@ class Run {
   mpi::Fabric& fabric_;
   report::StatusChannel& status_;
   std::string transport_;
+  mpi::Broadcast broadcast_;
   report::Clock clock_;
   std::optional<report::Progress> progress_;
 

@@ -61,6 +61,7 @@ report::Summary Run::summarize() {
   summary.source = listing_.source;
   summary.destination = options_.destination;
   summary.transport = fabric_.size() > 1 ? transport_ : "none (one rank)";
+  summary.broadcast = fabric_.size() > 1 ? broadcast_.text : "";
   summary.identity = source_->identity();
   summary.ranks = fabric_.size();
   summary.objects = listing_.objects.size();
@@ -82,7 +83,10 @@ report::Summary Run::summarize() {
   add("download", 2, sums[0],
       fmt::format("{:.0f} requests, {:.0f} retries{}", summary.counters[kRequests].second, retries,
                   report::throttled(summary.nodes, kThrottled)));
-  add("bcast", 3, largest[0], fmt::format("{} ranks, {}", summary.ranks, summary.transport));
+  add("bcast", 3, largest[0],
+      summary.ranks > 1
+          ? fmt::format("{} ranks, {}; {}", summary.ranks, summary.transport, summary.broadcast)
+          : "one rank");
   add("write", 4, sums[1], staging_->direct() ? "all ranks, direct" : "all ranks, buffered");
   first[5] = std::min(first[5], first[6]);
   last[5] = std::max(last[5], last[6]);

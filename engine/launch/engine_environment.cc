@@ -18,14 +18,13 @@ void set(Variables* variables, const std::string& entry) {
   (*variables)[entry.substr(0, equals)] = entry.substr(equals + 1);
 }
 
-// Open MPI over TCP uses every interface it finds unless told; a docker0 with the same address on
-// every node then hangs the first broadcast.
-void choose_network(Variables* variables, const EnvironmentInputs& inputs) {
-  const Config& config = *inputs.config;
-  const std::string include = config.interfaces.empty() ? inputs.interface : config.interfaces;
+// What the site says of the network. The engine chooses the rest (engine/mpi/network.h), from the
+// address of this launcher.
+void pass_network(Variables* variables, const Config& config) {
   const bool decided = variables->count("OMPI_MCA_btl_tcp_if_include") != 0 ||
                        variables->count("OMPI_MCA_btl_tcp_if_exclude") != 0;
-  if (!include.empty() && !decided) (*variables)["OMPI_MCA_btl_tcp_if_include"] = include;
+  if (!config.interfaces.empty() && !decided)
+    (*variables)["OMPI_MCA_btl_tcp_if_include"] = config.interfaces;
   const PortRange& ports = config.mpi_ports;
   if (ports.first == 0 || ports.last < ports.first) return;
   for (const char* family : {"v4", "v6"}) {
@@ -45,7 +44,7 @@ std::vector<std::string> engine_environment(const EnvironmentInputs& inputs) {
   variables["LANG"] = "C.UTF-8";
   for (const std::string& entry : inputs.inherited) set(&variables, entry);
   for (const auto& [name, value] : inputs.config->environment) variables[name] = value;
-  choose_network(&variables, inputs);
+  pass_network(&variables, *inputs.config);
 
   // libpmix crashes without HOME where the uid has no passwd entry.
   variables["HOME"] = identity.home.empty() ? inputs.session : identity.home;

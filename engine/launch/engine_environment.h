@@ -18,7 +18,6 @@ struct EnvironmentInputs {
   std::string node;
   std::size_t nodes = 1;
   std::string address;                 // of this launcher; "" with one node
-  std::string interface;               // that has the address; ""
   std::vector<std::string> pmix;       // "NAME=VALUE" from the PMIx server
   std::vector<std::string> inherited;  // "NAME=VALUE" that a caller by hand passes on
 };

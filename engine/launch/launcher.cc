@@ -329,7 +329,6 @@ std::vector<std::string> Launcher::environment(const std::vector<std::string>& p
   inputs.node = request_.nodes[request_.index].name;
   inputs.nodes = request_.nodes.size();
   inputs.address = links_->local_address();
-  inputs.interface = inputs.address.empty() ? "" : interface_of(inputs.address);
   inputs.pmix = pmix;
   inputs.inherited = options_.inherited;
   return engine_environment(inputs);

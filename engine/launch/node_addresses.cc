@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -112,22 +111,6 @@ Result<std::vector<Address>> addresses_of(const Node& node, const Config& config
   std::stable_partition(found.begin(), found.end(),
                         [](const Address& address) { return !is_loopback(address); });
   return found;
-}
-
-std::string interface_of(const std::string& address) {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
-  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    const int family = one->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (make_address(one->ifa_addr, length).text() != address) continue;
-    const std::string name = one->ifa_name;
-    return name.substr(0, name.find(':'));  // "eth0:1" is a label of eth0
-  }
-  return {};
 }
 
 std::vector<std::uint16_t> port_sequence(const std::string& job, const PortRange& range) {

@@ -33,7 +33,4 @@ Result<std::vector<Address>> addresses_of(const Node& node, const Config& config
 // Listener and connectors go through the same list, so a port in use costs a probe and no more.
 std::vector<std::uint16_t> port_sequence(const std::string& job, const PortRange& range);
 
-// The name of the interface that has this address, "" if none has.
-std::string interface_of(const std::string& address);
-
 }  // namespace stage_model::launch

@@ -55,7 +55,8 @@ std::string json(const Summary& summary) {
   std::string out = "{\n";
   out += fmt::format("  \"format\": 1,\n  \"source\": {},\n  \"destination\": {},\n",
                      json_string(summary.source), json_string(summary.destination));
-  out += fmt::format("  \"transport\": {},\n  \"identity\": {},\n", json_string(summary.transport),
+  out += fmt::format("  \"transport\": {},\n  \"broadcast\": {},\n  \"identity\": {},\n",
+                     json_string(summary.transport), json_string(summary.broadcast),
                      json_string(summary.identity));
   out += fmt::format("  \"ranks\": {},\n  \"objects\": {},\n  \"model_bytes\": {},\n",
                      summary.ranks, summary.objects, summary.model_bytes);

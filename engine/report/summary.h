@@ -28,7 +28,8 @@ struct NodeLine {
 struct Summary {
   std::string source;
   std::string destination;
-  std::string transport;
+  std::string transport;  // the network that MPI goes over
+  std::string broadcast;  // the algorithm
   std::string identity;
   int ranks = 1;
   std::uint64_t objects = 0;

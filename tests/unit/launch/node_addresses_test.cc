@@ -48,12 +48,6 @@ TEST(NodeAddresses, NothingIsAnErrorThatNamesTheNode) {
   EXPECT_NE(found.error().message.find("no-such-node.invalid"), std::string::npos);
 }
 
-TEST(NodeAddresses, FindsTheInterface) {
-  EXPECT_EQ(interface_of("203.0.113.77"), "");
-  const std::string loopback = interface_of("127.0.0.1");
-  EXPECT_TRUE(loopback == "lo" || loopback.empty()) << loopback;
-}
-
 TEST(Ports, StartAtTheJobsOwnAndGoRound) {
   EXPECT_EQ(port_sequence("1002", {100, 103}), (std::vector<std::uint16_t>{102, 103, 100, 101}));
   EXPECT_EQ(port_sequence("7", {100, 100}), (std::vector<std::uint16_t>{100}));

@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/mpi/network.h"
 #include "tests/unit/mpi/sysfs.h"
 
 namespace stage_model::mpi {
@@ -123,15 +124,116 @@ TEST(Environment, ARailThatIsUpAndNotUsedIsNamed) {
     EXPECT_THAT(choose_environment(sysfs.path()), HasSubstr("up and not used: rail9 (100 Gb/s)"));
     EXPECT_THAT(getenv("OMPI_MCA_btl_tcp_if_include"), StrEq(met));
   });
-  in_own_process([&] {  // as below stage-launch, which has set it
-    setenv("STAGE_MODEL_ADDRESS", at.c_str(), 1);
-    setenv("OMPI_MCA_btl_tcp_if_include", met.c_str(), 1);
-    EXPECT_THAT(choose_environment(sysfs.path()), HasSubstr("up and not used: rail9 (100 Gb/s)"));
-  });
   in_own_process([&] {
     setenv("STAGE_MODEL_ADDRESS", at.c_str(), 1);
     setenv("OMPI_MCA_btl_tcp_if_include", (met + ",rail9").c_str(), 1);
     EXPECT_THAT(choose_environment(sysfs.path()), Not(HasSubstr("not used")));
+  });
+}
+
+TEST(Environment, TheInterfaceOfAnAddress) {
+  EXPECT_EQ(interface_of("203.0.113.77"), "");
+  EXPECT_EQ(interface_of("no address"), "");
+  const auto [name, address] = interface_of_this_machine();
+  if (name.empty()) GTEST_SKIP() << "no network but loopback";
+  EXPECT_EQ(interface_of(address), name.substr(0, name.find(':')));
+}
+
+// mpirun --mca NAME VALUE puts OMPI_MCA_NAME=VALUE into the environment of the ranks.
+TEST(Environment, TheAlgorithmIsChosenWhateverTheNetworkIs) {
+  const Sysfs sysfs;
+  const auto algorithm = [] {
+    const auto text = [](const char* name) {
+      const char* value = getenv(name);
+      return std::string(value != nullptr ? value : "-");
+    };
+    return text("OMPI_MCA_coll_adapt_priority") + " " +
+           text("OMPI_MCA_coll_adapt_bcast_algorithm") + " " +
+           text("OMPI_MCA_coll_adapt_bcast_segment_size");
+  };
+  in_own_process([&] {
+    setenv("OMPI_MCA_pml", "ob1", 1);
+    setenv("OMPI_MCA_btl", "tcp,self", 1);
+    EXPECT_THAT(choose_environment(sysfs.path()), StartsWith("ob1/tcp"));
+    EXPECT_EQ(algorithm(), "100 4 65536");
+    EXPECT_THAT(getenv("OMPI_MCA_btl_tcp_if_exclude"), HasSubstr("docker0"));
+  });
+  in_own_process([&] {
+    setenv("OMPI_MCA_pml", "ob1", 1);
+    setenv("OMPI_MCA_btl", "^tcp", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "ob1/^tcp");
+    EXPECT_EQ(algorithm(), "100 4 524288");
+  });
+  in_own_process([&] {
+    setenv("OMPI_MCA_pml", "cm", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "cm");
+    EXPECT_EQ(algorithm(), "100 4 524288");
+  });
+  in_own_process([&] {
+    setenv("OMPI_MCA_pml", "ucx", 1);
+    setenv("STAGE_MODEL_NODES", "1000", 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "ucx");
+    EXPECT_EQ(algorithm(), "100 4 131072");
+  });
+  in_own_process([&] {  // as sites with HPC-X do
+    setenv("OMPI_MCA_coll", "^hcoll", 1);
+    choose_environment(sysfs.path());
+    EXPECT_EQ(algorithm(), "100 4 65536");
+  });
+}
+
+TEST(Environment, AnAlgorithmThatIsAskedForStays) {
+  const Sysfs sysfs;
+  for (const auto& [name, value] : {std::pair{"OMPI_MCA_coll", "^adapt"},
+                                    {"OMPI_MCA_coll", "tuned,libnbc,basic"},
+                                    {"OMPI_MCA_coll_libnbc_ibcast_algorithm", "3"}}) {
+    in_own_process([&, name = name, value = value] {
+      setenv(name, value, 1);
+      choose_environment(sysfs.path());
+      EXPECT_EQ(getenv("OMPI_MCA_coll_adapt_priority"), nullptr) << name << value;
+      EXPECT_EQ(getenv("OMPI_MCA_coll_adapt_bcast_segment_size"), nullptr) << name << value;
+    });
+  }
+  in_own_process([&] {
+    setenv("OMPI_MCA_coll_adapt_bcast_algorithm", "5", 1);
+    choose_environment(sysfs.path());
+    EXPECT_THAT(getenv("OMPI_MCA_coll_adapt_priority"), StrEq("100"));
+    EXPECT_THAT(getenv("OMPI_MCA_coll_adapt_bcast_algorithm"), StrEq("5"));
+  });
+}
+
+// Setting if_exclude beside a file's if_include would end MPI_Init.
+TEST(Environment, ParameterFilesAreAskedToo) {
+  const Sysfs sysfs;
+  sysfs.nd_h100();
+  sysfs.nic("eth7", 100000, "up", 0, "0-47");
+  const std::string file = sysfs.path() + "/params.conf";
+  const auto with = [&](const std::string& text, const std::function<void()>& check) {
+    sysfs.file("params.conf", text);
+    in_own_process([&] {
+      setenv("OMPI_MCA_mca_base_param_files", ("/none," + file).c_str(), 1);
+      check();
+    });
+  };
+  with("# the site's\nbtl = tcp,self # no vader\n btl_tcp_if_include=eth7\ncoll = ^adapt\n", [&] {
+    EXPECT_EQ(choose_environment(sysfs.path()), "ob1/tcp on eth7 (100 Gb/s)");
+    EXPECT_EQ(getenv("OMPI_MCA_btl"), nullptr);
+    EXPECT_EQ(getenv("OMPI_MCA_btl_tcp_if_include"), nullptr);
+    EXPECT_EQ(getenv("OMPI_MCA_btl_tcp_if_exclude"), nullptr);
+    EXPECT_THAT(getenv("OMPI_MCA_coll_adapt_priority"), StrEq("100"));
+  });
+  with("coll = tuned,libnbc", [&] {
+    choose_environment(sysfs.path());
+    EXPECT_EQ(getenv("OMPI_MCA_coll_adapt_priority"), nullptr);
+  });
+  with("pml = ^ucx\nbtl = ^uct,openib,ofi", [&] {  // Debian's
+    EXPECT_THAT(choose_environment(sysfs.path()), StartsWith("ucx on 8 x 400 Gb/s"));
+    EXPECT_THAT(getenv("OMPI_MCA_pml"), StrEq("ucx"));
+  });
+  in_own_process([&] {
+    sysfs.file("home/.openmpi/mca-params.conf", "pml = cm");
+    setenv("HOME", (sysfs.path() + "/home").c_str(), 1);
+    EXPECT_EQ(choose_environment(sysfs.path()), "cm");
   });
 }
 
