@@ -87,7 +87,7 @@ class Session {
                   std::string("the job's credentials cannot be opened (munge: ") +
                       munge_.message(error) + "): is munged here, and is its key the cluster's?");
     }
-    if (uid != owner) {
+    if (uid != owner && uid != 0) {  // root submits for others (sbatch --uid)
       return fail(ExitCode::kUsage, "the credentials that came with the job are another user's");
     }
     return std::string(static_cast<const char*>(memory_), static_cast<std::size_t>(length));

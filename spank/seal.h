@@ -18,7 +18,7 @@ namespace stage_model::spank {
 // default.
 std::string seal(std::string_view secret, const std::string& socket);
 
-// Errors: kUsage for a text that nobody sealed, or that another user than `owner` did; kStopped if
+// Errors: kUsage for a text that nobody sealed, or neither `owner` nor root did; kStopped if
 // munge cannot be asked. Messages hold nothing of the secret.
 Result<std::string> unseal(std::string_view sealed, uid_t owner, const std::string& socket);
 

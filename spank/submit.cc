@@ -109,6 +109,8 @@ void unset_matching(std::string_view part) {
 
 void forget_parent_job(Slurm& slurm) {
   if (std::getenv("SLURM_JOB_ID") == nullptr) return;
+  // salloc's own shell, which no node's plugin has told better.
+  if (environment(kDirectoryVariable) == kNoDirectory) unset_matching(kDirectoryVariable);
   unset_matching("_SPANK_OPTION_stage_model_");
   if (slurm.context() != Context::kAllocator) return;
   unset_matching(std::string(kStepPrefix) + kRequestVariable);

@@ -137,7 +137,12 @@ TEST_F(SubmitTest, ParentsFlagsAreForgotten) {
   EXPECT_NE(getenv(option), nullptr);
   setenv("SLURM_JOB_ID", "7", 1);
   slurm.where = Context::kLocal;
+  setenv("STAGE_MODEL_DIR", "/nvme/alice/m", 1);
   forget_parent_job(slurm);
+  EXPECT_STREQ(getenv("STAGE_MODEL_DIR"), "/nvme/alice/m");
+  setenv("STAGE_MODEL_DIR", kNoDirectory, 1);  // salloc's shell
+  forget_parent_job(slurm);
+  EXPECT_EQ(getenv("STAGE_MODEL_DIR"), nullptr);
   EXPECT_EQ(getenv(option), nullptr);
   EXPECT_NE(getenv(request), nullptr);  // the step is still one of a job that asked
   slurm.where = Context::kAllocator;
