@@ -15,6 +15,7 @@ using transfer::Pool;
 using Kind = Fault::Kind;
 
 constexpr double kLongestRun = 1e5;  // seconds
+constexpr std::uint64_t kMostEvents = 5'000'000;
 constexpr Time kLauncherNotices = kSecond;
 constexpr char kEndedFetch[] = "the fetcher was ended";
 
@@ -108,6 +109,8 @@ Ran World::run() {
     if (time_.pending() <= ticks_pending_) check_standstill();
     if (!time_.step())
       violated("nothing can ever happen again: {} of {} left", left_, ranks_.size());
+    if (scenario_.ranks <= 64 && time_.happened() > kMostEvents)
+      violated("{} events, and no end", kMostEvents);
     if (time_.seconds() > kLongestRun) violated("it does not end within {} s", kLongestRun);
   }
   if (lost_ && left_ < ranks_.size()) return ended("a node was lost");
