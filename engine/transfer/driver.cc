@@ -316,8 +316,8 @@ void Driver::carry_out(const action::Broadcast& broadcast) {
   const std::size_t at = slot_of(broadcast.buffer);
   const bool ours = broadcast.buffer.pool == Pool::kDownload;
   Slot& slot = ours ? slots_[at] : begin(broadcast.chunk, broadcast.buffer);
-  slot.times.bcast = clock_.now();
   if (ours) trace(report::Trace::Stage::kWait, broadcast.chunk, slot.times.ready);
+  slot.times.bcast = clock_.now();  // a stage ends before the next one begins
   stats_.bcast.start(slot.times.bcast);
   lanes_->post(broadcast.number, broadcast.audience, broadcast.root, slot.memory,
                shape(broadcast.chunk).length, static_cast<std::uint32_t>(at));

@@ -244,18 +244,18 @@ TEST(FullDisk, ALiveRunsSpaceIsNeverTakenAndNothingGoesInVain) {
   const Disk disk("mkfs.ext4 -q", "64M");
   if (!disk) GTEST_SKIP() << disk.why();
   leave_behind(disk / "dead", Model().add("a", 8 * kMiB));
+  WaitingChild other([&] {
+    const auto refused = stage(disk / "b", Model().add("b", 45 * kMiB), kMiB);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("not enough space"));
+  });
   const Model model = Model().add("a", 24 * kMiB);
   auto live = open_staging(disk / "live", {});
   auto presence = (*live)->presence(model.listing);
   ASSERT_TRUE(presence);
   ASSERT_TRUE((*live)->prepare());
   ASSERT_EQ(leftovers(disk.path()).size(), 2U);
-  const int end = in_child([&] {
-    const auto refused = stage(disk / "b", Model().add("b", 45 * kMiB), kMiB);
-    ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("not enough space"));
-  });
-  EXPECT_EQ(end, 0);
+  EXPECT_EQ(other.go(), 0);
   EXPECT_EQ(leftovers(disk.path()).size(), 2U);
   Extents extents;
   ASSERT_TRUE(write_missing(live->get(), model, *presence, kMiB, &extents));
