@@ -448,7 +448,7 @@ class Safety(LaunchCase):
                              f"env STAGE_MODEL_NODE=n{k}", "env STAGE_MODEL_NODES=2",
                              f"env STAGE_MODEL_ADDRESS=10.88.0.{k}", "env HOME=/tmp",
                              f"env USER={bed.USER}", "env OMPI_MCA_schizo=^orte,slurm",
-                             "env OMPI_MCA_btl_tcp_if_include=eth0", "env PMIX_MCA_gds=hash"):
+                             "env PMIX_MCA_gds=hash"):
                 self.assertIn(expected, lines, text)
             self.assertFalse([l for l in lines if l.startswith("env ") and
                               ("SLURM" in l or "LD_PRELOAD" in l or SECRET in l)])
