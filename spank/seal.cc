@@ -99,27 +99,15 @@ class Session {
   void* memory_ = nullptr;
 };
 
-std::string to_hex(std::string_view bytes) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kHex[static_cast<unsigned char>(c) >> 4];
-    out += kHex[static_cast<unsigned char>(c) & 15];
-  }
-  return out;
-}
-
-Result<std::string> from_hex(std::string_view digits) {
-  std::string out;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    const int high = hex_digit(digits[i]);
-    const int low = hex_digit(digits[i + 1]);
-    if (high < 0 || low < 0) break;
-    out += static_cast<char>(high * 16 + low);
-  }
-  if (out.size() * 2 == digits.size()) return out;
+tl::unexpected<Error> damaged() {
   return fail(ExitCode::kUsage,
               "the credentials that came with the job are damaged: submit it again");
+}
+
+Result<std::string> open_plain(std::string_view digits) {
+  std::string secret = from_hex(digits, digits.size() / 2);
+  if (secret.size() * 2 == digits.size()) return secret;
+  return damaged();
 }
 
 }  // namespace
@@ -134,8 +122,8 @@ std::string seal(std::string_view secret, const std::string& socket) {
 }
 
 Result<std::string> unseal(std::string_view sealed, uid_t owner, const std::string& socket) {
-  if (sealed.starts_with(kPlain)) return from_hex(sealed.substr(kPlain.size()));
-  if (!sealed.starts_with(kByMunge)) return from_hex("damaged");
+  if (sealed.starts_with(kPlain)) return open_plain(sealed.substr(kPlain.size()));
+  if (!sealed.starts_with(kByMunge)) return damaged();
   const Munge munge = load_munge();
   if (!munge.usable()) {
     return fail(ExitCode::kStopped,

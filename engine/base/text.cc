@@ -143,6 +143,42 @@ int hex_digit(char c) {
   return -1;
 }
 
+std::string percent_encode(std::string_view text, std::string_view kept) {
+  static constexpr char kUpperHex[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size() + text.size() / 4);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain || kept.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += kUpperHex[byte >> 4];
+      out += kUpperHex[byte & 15];
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const bool whole = text.size() - i > 2;
+    const int high = whole ? hex_digit(text[i + 1]) : -1;
+    const int low = whole ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
 std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

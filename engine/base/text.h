@@ -1,6 +1,7 @@
 // Text from outside (options, files, environment) on its way into messages and files.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,11 @@ std::string from_hex(std::string_view text, std::size_t size);
 
 // The value of a hexadecimal digit of either case, below 0 for another character.
 int hex_digit(char c);
+
+// %XX for every byte but ASCII letters and digits, "-._~" and those of `kept`.
+std::string percent_encode(std::string_view text, std::string_view kept = {});
+// Nothing for a '%' without two hex digits behind it.
+std::optional<std::string> percent_decode(std::string_view text);
 
 // %XX as the bytes that they stand for; anything else as it is.
 std::string unescaped(std::string_view text);

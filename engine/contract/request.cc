@@ -1,7 +1,7 @@
 #include "stage_model/request.h"
 
 #include <algorithm>
-#include <cctype>
+#include <utility>
 
 #include "engine/base/text.h"
 #include "engine/contract/model_url.h"
@@ -25,36 +25,13 @@ bool valid_name(std::string_view name) {
          });
 }
 
-// %XX for everything but a few safe characters; ';' and ',' separate, so they are not among them.
-std::string encode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  static constexpr std::string_view kSafe = "-._~/:@*?+!$[](){}^";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x80 && std::isalnum(byte) != 0) || kSafe.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-  return out;
-}
+// In JobRequest's text ';' and ',' separate, so they are not among these.
+std::string encode(std::string_view text) { return percent_encode(text, "/:@*?+!$[](){}^"); }
 
 bool decode(std::string_view text, std::string& out) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (text.size() - i < 3 || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0)
-      return false;
-    out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-    i += 2;
-  }
-  return true;
+  auto plain = percent_decode(text);
+  if (plain) out = std::move(*plain);
+  return plain.has_value();
 }
 
 }  // namespace

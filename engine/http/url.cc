@@ -3,38 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/base/text.h"
 
 namespace stage_model::http {
 namespace {
-
-bool unreserved(unsigned char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
-std::string encode_keeping(std::string_view text, bool slash) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size() + text.size() / 4);
-  for (const char character : text) {
-    const auto c = static_cast<unsigned char>(character);
-    if (unreserved(c) || (slash && c == '/')) {
-      out += character;
-    } else {
-      out += '%';
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    }
-  }
-  return out;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 void lower(std::string& text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -64,27 +38,12 @@ bool valid_host(std::string_view host) {
 
 }  // namespace
 
-std::string encode(std::string_view text) { return encode_keeping(text, false); }
-std::string encode_path(std::string_view text) { return encode_keeping(text, true); }
+std::string encode(std::string_view text) { return percent_encode(text); }
+std::string encode_path(std::string_view text) { return percent_encode(text, "/"); }
 
 Result<std::string> decode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) {
-      return fail(ExitCode::kUsage,
-                  "'%' without two hex digits in a URL: write a percent sign as %25");
-    }
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
+  if (auto plain = percent_decode(text)) return std::move(*plain);
+  return fail(ExitCode::kUsage, "'%' without two hex digits in a URL: write a percent sign as %25");
 }
 
 Result<Query> parse_query(std::string_view text) {

@@ -15,7 +15,6 @@ NODES = 4
 MODEL_MIB = 64
 RATE = "160mbit"  # staging the model then takes about four seconds
 PROXY_PORT = 10001
-USERS = {"alice": 20001, "bob": 20002}
 
 # What a hung or lost part may cost is bounded by these, so that a round ends.
 CONFIG = [
@@ -46,6 +45,7 @@ class Bed:
         self.env = dict(os.environ, STAGE_CLUSTER_DIR=str(self.dir))
         self.models = self.dir / "nvme" / "models"
         self.work = self.dir / "home" / "campaign"
+        self.url = None  # of the model, once there is one
         self.variables = {}
         self.background = []
 

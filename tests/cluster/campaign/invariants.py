@@ -2,7 +2,7 @@
 
 import time
 
-from .bed import NODES, USERS
+from .bed import NODES
 
 QUIET = 30  # seconds after the jobs' end in which all that staged must have gone
 STAGERS = r"stage-launch|stage-engine|slurmstepd spank"
@@ -113,6 +113,3 @@ def check_all(bed, context):
             found.append(f"{rule.__doc__.splitlines()[0]} VIOLATED: {violation}")
         context.spent[rule.__name__] = time.monotonic() - began
     return found
-
-
-__all__ = ["ALL", "USERS", "check_all", "wipe"]

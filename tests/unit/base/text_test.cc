@@ -58,5 +58,14 @@ TEST(Text, Names) {
   for (const char* name : {"", "1A", "A=B", "A-B"}) EXPECT_FALSE(valid_variable_name(name)) << name;
 }
 
+TEST(Text, PercentCodesEveryByteButAFew) {
+  EXPECT_EQ(percent_encode("az09-._~ /%\xff"), "az09-._~%20%2F%25%FF");
+  EXPECT_EQ(percent_encode("a/b c", "/"), "a/b%20c");
+  EXPECT_EQ(percent_decode("a%2fb%2F%00"), std::string("a/b/\0", 5));
+  for (const char* damaged : {"%", "a%2", "%g0", "%0g", "%%20"}) {
+    EXPECT_EQ(percent_decode(damaged), std::nullopt) << damaged;
+  }
+}
+
 }  // namespace
 }  // namespace stage_model
