@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
+#include "engine/credentials.h"
 #include "engine/mpi/environment.h"
 #include "engine/mpi/fabric.h"
-#include "engine/credentials.h"
 #include "engine/options.h"
 #include "engine/report/status_channel.h"
 #include "engine/run.h"

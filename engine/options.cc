@@ -193,11 +193,12 @@ void add_move(CLI::App& app, Options& options) {
   shape(
       add_count<unsigned>(app, "--writers", &options.staging.writers, "threads that write", 1, 256),
       group, "N", "4, or 8 on fast disks");
-  shape(add_choice<transfer::Schedule>(
-            app, "--schedule", &options.move.schedule,
-            "sequenced: all at once; staged: download all, then broadcast (for comparison)",
-            {{"sequenced", transfer::Schedule::kSequenced}, {"staged", transfer::Schedule::kStaged}}),
-        group, "HOW", "sequenced");
+  shape(
+      add_choice<transfer::Schedule>(
+          app, "--schedule", &options.move.schedule,
+          "sequenced: all at once; staged: download all, then broadcast (for comparison)",
+          {{"sequenced", transfer::Schedule::kSequenced}, {"staged", transfer::Schedule::kStaged}}),
+      group, "HOW", "sequenced");
   app.add_flag_callback(
          "--no-direct", [&options] { options.staging.direct = false; },
          "write through the page cache instead of O_DIRECT")

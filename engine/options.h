@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/transfer/options.h"
 #include "engine/plan/filter.h"
 #include "engine/source/source.h"
 #include "engine/store/store.h"
+#include "engine/transfer/options.h"
 #include "engine/tune.h"
 #include "stage_model/result.h"
 

@@ -9,14 +9,14 @@
 #include <fstream>
 #include <future>
 
+#include "engine/kept_list.h"
 #include "engine/mpi/devices.h"
 #include "engine/mpi/environment.h"
-#include "engine/kept_list.h"
-#include "engine/transfer/digests.h"
 #include "engine/plan/names.h"
 #include "engine/plan/pack.h"
 #include "engine/plan/sizes.h"
 #include "engine/signals.h"
+#include "engine/transfer/digests.h"
 #include "stage_model/units.h"
 
 namespace stage_model {
@@ -400,7 +400,8 @@ Status Run::verify_disk() {
 }
 
 Run::Outcome Run::verify() {
-  if (options_.move.verify != transfer::Verify::kStore && options_.move.verify != transfer::Verify::kDisk)
+  if (options_.move.verify != transfer::Verify::kStore &&
+      options_.move.verify != transfer::Verify::kDisk)
     return {};
   status_.stage("verify");
   verify_span_.start(clock_.now());

@@ -8,7 +8,6 @@
 
 #include "engine/mpi/broadcast.h"
 #include "engine/mpi/fabric.h"
-#include "engine/transfer/driver.h"
 #include "engine/options.h"
 #include "engine/plan/plan.h"
 #include "engine/report/progress.h"
@@ -17,6 +16,7 @@
 #include "engine/report/summary.h"
 #include "engine/source/source.h"
 #include "engine/store/store.h"
+#include "engine/transfer/driver.h"
 
 namespace stage_model {
 

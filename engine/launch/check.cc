@@ -19,9 +19,9 @@
 
 #include "engine/base/command.h"
 #include "engine/launch/assemble.h"
-#include "engine/launch/peer_auth.h"
 #include "engine/launch/loop.h"
 #include "engine/launch/node_addresses.h"
+#include "engine/launch/peer_auth.h"
 #include "engine/launch/pmix_host.h"
 #include "engine/launch/wire.h"
 #include "stage_model/units.h"
@@ -55,8 +55,8 @@ void check_credentials(const Config& config, Findings* findings) {
   const Claim claim{Claim::Role::kChild,     "check", 1, 0, random_bytes(kNonceSize),
                     random_bytes(kNonceSize)};
   const Result<Credential> credential = (*authenticator)->prove(claim);
-  const Result<std::string> share =
-      credential ? (*authenticator)->verify(claim, credential->text) : tl::unexpected(credential.error());
+  const Result<std::string> share = credential ? (*authenticator)->verify(claim, credential->text)
+                                               : tl::unexpected(credential.error());
   if (!share || *share != credential->share) {
     findings->push_back(
         {Grade::kFail, what, share ? "a credential came back changed" : share.error().message});

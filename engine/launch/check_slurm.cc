@@ -1,11 +1,11 @@
-#include "engine/launch/check.h"
-
 #include <fmt/format.h>
 
 #include <cctype>
 #include <cstdlib>
 #include <map>
 #include <sstream>
+
+#include "engine/launch/check.h"
 
 namespace stage_model::launch {
 namespace {

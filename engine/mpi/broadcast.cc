@@ -67,8 +67,8 @@ class Parameter {
 };
 
 std::string name_of(long long algorithm) {
-  constexpr std::array kNames = {"",       "binomial", "in-order binomial", "binary",
-                                 "pipeline", "chain",    "linear"};
+  constexpr std::array kNames = {"",      "binomial", "in-order binomial", "binary", "pipeline",
+                                 "chain", "linear"};
   return algorithm > 0 && algorithm < static_cast<long long>(kNames.size())
              ? kNames[static_cast<std::size_t>(algorithm)]
              : fmt::format("algorithm {}", algorithm);
@@ -100,13 +100,14 @@ void choose_broadcast(Settings& settings, bool slow_wire, int ranks) {
 
 Broadcast active_broadcast() {
   int provided = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return {"not known", 0, false};
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+    return {"not known", 0, false};
   Broadcast active;
   active.chosen = adapt_runs();
   if (active.chosen) {
     active.text = name_of(Parameter(kAlgorithm).number().value_or(0));
-    active.segment = static_cast<std::uint64_t>(
-        std::max(Parameter(kSegment).number().value_or(0), 0LL));
+    active.segment =
+        static_cast<std::uint64_t>(std::max(Parameter(kSegment).number().value_or(0), 0LL));
     if (active.segment > 0) active.text += fmt::format(" of {}", format_size(active.segment));
   } else {
     active.text = "the library's own broadcast";

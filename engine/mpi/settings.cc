@@ -35,9 +35,11 @@ std::vector<std::string> files_of_installation() {
 }
 
 std::vector<std::string> files() {
-  if (const auto list = from_environment(std::string(kPrefix) + "mca_base_param_files")) return split(*list);
+  if (const auto list = from_environment(std::string(kPrefix) + "mca_base_param_files"))
+    return split(*list);
   std::vector<std::string> found;
-  if (const auto home = from_environment("HOME")) found.push_back(*home + "/.openmpi/mca-params.conf");
+  if (const auto home = from_environment("HOME"))
+    found.push_back(*home + "/.openmpi/mca-params.conf");
   for (std::string& path : files_of_installation()) found.push_back(std::move(path));
   return found;
 }

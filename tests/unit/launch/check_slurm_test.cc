@@ -1,7 +1,7 @@
-#include "engine/launch/check.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "engine/launch/check.h"
 
 namespace stage_model::launch {
 namespace {

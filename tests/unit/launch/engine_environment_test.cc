@@ -37,7 +37,8 @@ TEST_F(EngineEnvironment, IsBuiltFromNothing) {
   for (const char* expected :
        {"HOME=/run/s", "TMPDIR=/run/s", "USER=alice", "PMIX_RANK=1", "PMIX_MCA_gds=hash",
         "OMPI_MCA_schizo=^orte,slurm", "STAGE_MODEL_NODE=n2", "STAGE_MODEL_NODES=4",
-        "STAGE_MODEL_ADDRESS=10.0.0.2", "OMPI_MCA_btl_tcp_port_min_v4=24900", "OMPI_MCA_btl_tcp_port_range_v4=1024"}) {
+        "STAGE_MODEL_ADDRESS=10.0.0.2", "OMPI_MCA_btl_tcp_port_min_v4=24900",
+        "OMPI_MCA_btl_tcp_port_range_v4=1024"}) {
     EXPECT_THAT(variables, Contains(expected));
   }
 }

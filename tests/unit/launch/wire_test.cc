@@ -41,13 +41,15 @@ TEST(Wire, StrangersAreSentAwayAtTheFirstWrongByte) {
 
 TEST(Wire, LengthTypeAndPaddingAreChecked) {
   Frame frame;
-  const std::string longest = encode_frame(MessageType::kCredential, std::string(kMaxGreeting, 'x'));
+  const std::string longest =
+      encode_frame(MessageType::kCredential, std::string(kMaxGreeting, 'x'));
   FrameReader fits;
   fits.append(longest);
   EXPECT_EQ(fits.next(&frame), State::kFrame);
   // The header alone gives it away: nothing of the body is waited for or kept.
   FrameReader over;
-  over.append(encode_frame(MessageType::kCredential, std::string(kMaxGreeting + 1, 'x')).substr(0, 12));
+  over.append(
+      encode_frame(MessageType::kCredential, std::string(kMaxGreeting + 1, 'x')).substr(0, 12));
   EXPECT_EQ(over.next(&frame), State::kBroken);
   for (const std::size_t at : {4U, 5U, 6U, 7U}) {
     std::string bytes = encode_frame(MessageType::kHello, "");
