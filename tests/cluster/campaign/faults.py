@@ -48,6 +48,7 @@ def make_signal_fault(which, name):
         def heal():
             for pid in found:
                 bed.node(context.node, "kill", "-CONT", pid)
+        time.sleep(random.choice([3, 12]))  # shorter and longer than the heartbeat's limit
         return heal
 
     apply.__name__ = f"{which}_{name.lower()}"
@@ -277,9 +278,9 @@ def user_deletes_what_is_built(bed, random, context):
 
 @fault
 def second_job(bed, random, context):
-    context.jobs.append(bed.submit("alice", random.choice([2, 4]), context.name + ".second"))
+    context.jobs.append(bed.submit("alice", random.choice([2, 4]), f"{context.name}.{len(context.jobs)}"))
 
 
 @fault
 def second_user(bed, random, context):
-    context.jobs.append(bed.submit("bob", random.choice([2, 4]), context.name + ".bob"))
+    context.jobs.append(bed.submit("bob", random.choice([2, 4]), f"{context.name}.{len(context.jobs)}"))
